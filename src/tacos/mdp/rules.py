@@ -120,6 +120,10 @@ class Rule(eqx.Module):
         """Interactions in an episode at the most."""
 
     @abstractmethod
+    def admits(self, ticks: Int[np.ndarray, " holds"], span: Span) -> bool:
+        """Whether an episode may consist of these holds."""
+
+    @abstractmethod
     def check(self, span: Span) -> None:
         """Refuse what the rule cannot fill an episode with."""
 
@@ -143,6 +147,9 @@ class InteractionCost(Rule):
 
     def most_interactions(self, span: Span) -> int:
         return int(span.horizon // span.shortest)
+
+    def admits(self, ticks: Int[np.ndarray, " holds"], span: Span) -> bool:
+        return bool(ticks.sum() == span.horizon) and within(ticks, span)
 
     def check(self, span: Span) -> None:
         if in_gap(span.horizon, span.shortest, span.longest):
@@ -174,6 +181,11 @@ class InteractionBudget(Rule):
 
     def most_interactions(self, span: Span) -> int:
         return int(self.budget)
+
+    def admits(self, ticks: Int[np.ndarray, " holds"], span: Span) -> bool:
+        bounded = ticks[:-1] if len(ticks) == self.budget else ticks
+        fills = ticks.sum() == span.horizon and (ticks >= 1).all()
+        return bool(fills and len(ticks) <= self.budget) and within(bounded, span)
 
     def check(self, span: Span) -> None:
         fits = span.horizon // span.shortest
@@ -215,12 +227,22 @@ class Equidistant(Rule):
     def most_interactions(self, span: Span) -> int:
         return int(self.interactions)
 
+    def admits(self, ticks: Int[np.ndarray, " holds"], span: Span) -> bool:
+        count, horizon = int(self.interactions), int(span.horizon)
+        ends = np.arange(1, count + 1) * horizon // count
+        return np.array_equal(np.cumsum(ticks), ends)
+
     def check(self, span: Span) -> None:
         if self.interactions > span.horizon:
             raise InvalidInput(
                 f"{self.interactions} equidistant interactions do not fit in {span.horizon} ticks; "
                 "take fewer, or a finer tick."
             )
+
+
+def within(ticks: Int[np.ndarray, " holds"], span: Span) -> bool:
+    """Whether all holds lie between the shortest and the longest."""
+    return bool((ticks >= span.shortest).all() and (ticks <= span.longest).all())
 
 
 def as_count(what: str, count: int | Count) -> Count:
