@@ -234,7 +234,7 @@ def stride_for(horizon: int, shortest: int, longest: int) -> int:
     within the bounds that fill the horizon.
 
     >>> stride_for(200, 1, 30), stride_for(2000, 1, 300), stride_for(200, 20, 20)
-    (1, 10, 1)
+    (1, 8, 1)
     """
 
     def suits(stride: int) -> bool:

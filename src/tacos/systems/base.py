@@ -17,7 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, Key, PyTree
 
 from tacos.errors import InvalidInput
 from tacos.systems.noise import standard_normals
@@ -117,6 +117,10 @@ class System(eqx.Module):
     @abstractmethod
     def with_tick(self, dt: float) -> Self:
         """The same system at another tick: same horizon in seconds, same reward per second."""
+
+    @abstractmethod
+    def with_noise(self, noise: Float[ArrayLike, ""] | None) -> Self:
+        """The same system with its diffusion multiplied by `noise`, or without it (None)."""
 
     @property
     def horizon_ticks(self) -> int:

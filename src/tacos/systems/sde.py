@@ -96,7 +96,6 @@ class SDE(System):
         return dataclasses.replace(self, dt=float(dt))
 
     def with_noise(self, noise: Float[ArrayLike, ""] | None) -> Self:
-        """The same system with its diffusion multiplied by `noise`, or without it (None)."""
         return dataclasses.replace(self, noise=noise)
 
     @property
