@@ -113,7 +113,8 @@ class Rule(eqx.Module):
 
     @abstractmethod
     def features(self, interactions: Ticks) -> Float[Array, " features"]:
-        """What a controller must see beside state, time to go and previous control."""
+        """What a controller must see beside state, time to go and previous control: shares, from 0
+        to 1."""
 
     @abstractmethod
     def most_interactions(self, span: Span) -> int:

@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from tacos.errors import InvalidInput
+from tacos.mdp.actions import control_of, hold_of
 from tacos.mdp.holds import Ticks
 from tacos.mdp.rules import Rule, Span
 from tacos.systems.base import Held, Scalar, State, System
@@ -103,8 +104,7 @@ class TimeAdaptive(eqx.Module):
         horizon = system.horizon_ticks
         shortest, longest = (1, horizon) if hold is None else hold
         check_hold(shortest, longest, horizon)
-        if not 0.0 <= discount < math.inf:
-            raise InvalidInput(f"A discount rate is zero or more per second; got {discount:g}.")
+        check_discount(discount)
         self.system = system
         self.rule = rule
         self.shortest = np.asarray(shortest, np.int32)
@@ -176,13 +176,8 @@ class TimeAdaptive(eqx.Module):
         self, action: Float[Array, " action"]
     ) -> tuple[Float[Array, " control"], Int[Array, ""]]:
         """The control and the requested hold, in ticks, that an action stands for."""
-        low = jnp.asarray(self.system.control_low, action.dtype)
-        high = jnp.asarray(self.system.control_high, action.dtype)
-        share = 0.5 * (jnp.clip(action, -1.0, 1.0) + 1.0)
-        control = low + share[:-1] * (high - low)
-        bins = self.longest - self.shortest + 1
-        ticks = self.shortest + jnp.floor(share[-1] * bins).astype(jnp.int32)
-        return control, jnp.clip(ticks, self.shortest, self.longest)
+        control = control_of(action[:-1], self.system.control_low, self.system.control_high)
+        return control, hold_of(action[-1], self.shortest, self.longest)
 
     def action(
         self, control: Float[Array, " control"] | Float[np.ndarray, " control"], ticks: Ticks
@@ -227,9 +222,15 @@ def discount_rate(discount: float, dt: float) -> float:
     return -math.log(discount) / dt
 
 
-def check_hold(shortest: float, longest: float, horizon: int) -> None:
+def check_discount(rate: float) -> None:
+    """Refuse a discount rate that is negative or infinite."""
+    if not 0.0 <= rate < math.inf:
+        raise InvalidInput(f"A discount rate is zero or more per second; got {rate:g}.")
+
+
+def check_hold(shortest: float, longest: float, horizon: float) -> None:
     """Refuse hold bounds that are no whole ticks, reversed, or outside an episode."""
-    if shortest != int(shortest) or longest != int(longest):
+    if not float(shortest).is_integer() or not float(longest).is_integer():
         raise InvalidInput(f"Holds last whole ticks; got {shortest} to {longest}.")
     if shortest < 1:
         raise InvalidInput(f"The shortest hold is a tick or more; got {shortest}.")
