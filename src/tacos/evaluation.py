@@ -45,12 +45,25 @@ def evaluate(
 
 
 def rollout(mdp: TimeAdaptive, policy: Policy, key: Key[Array, ""]) -> Rollout:
-    """Run a policy for one episode, undiscounted, and keep every interaction."""
+    """Run a policy for one episode, undiscounted, and keep every interaction.
+
+    The arithmetic is done in double precision, as it is in `simulate`: near an unstable
+    equilibrium the schedule would lead elsewhere otherwise.
+    """
+    reset_key, policy_key = jax.random.split(key)
+    mdp = undiscounted(mdp)
+    start = mdp.reset(reset_key)
     most = mdp.rule.most_interactions(mdp.span)
-    count, kept = jax.device_get(_interactions(undiscounted(mdp), policy, key, most))
+    with jax.enable_x64(True):
+        start = jax.tree.map(in_double_precision, start)
+        count, kept = jax.device_get(_interactions(mdp, policy, start, policy_key, most))
     kept = jax.tree.map(lambda leaf: leaf[:count], kept)
-    schedule = Schedule(np.asarray(kept.control, float), np.asarray(kept.ticks))
-    return Rollout(kept, schedule, jax.random.split(key)[0])
+    return Rollout(kept, Schedule(kept.control, kept.ticks), reset_key)
+
+
+def in_double_precision(leaf: Array) -> Array:
+    """The same array, with floating-point numbers of 64 bits if it has such of fewer."""
+    return leaf.astype(np.float64) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
 
 
 def undiscounted(mdp: TimeAdaptive) -> TimeAdaptive:
@@ -81,10 +94,8 @@ def _totals(
 
 @eqx.filter_jit
 def _interactions(
-    mdp: TimeAdaptive, policy: Policy, key: Key[Array, ""], most: int
+    mdp: TimeAdaptive, policy: Policy, start: Episode, policy_key: Key[Array, ""], most: int
 ) -> tuple[Int[Array, ""], Interaction]:
-    reset_key, policy_key = jax.random.split(key)
-    start = mdp.reset(reset_key)
     shape = jax.eval_shape(lambda: _interact(mdp, policy, start, policy_key)[1])
     empty = jax.tree.map(lambda leaf: jnp.zeros((most, *leaf.shape), leaf.dtype), shape)
 
