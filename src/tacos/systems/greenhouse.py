@@ -100,10 +100,10 @@ class Greenhouse(SDE):
     The crop stands still by default, since a day changes it little; `crop_growth=True` lets it
     grow. `preset="published"` has the departures of the code that was published with the paper, so
     that its curves can be compared: two coefficients of the slope of the saturation curve are
-    powers instead of powers of ten; CO2 counts 10^7 times in photosynthesis (units, and a tenth of
-    the molar mass); the cover's temperature averages with weights 3/4 and 1/3; water condenses
-    where the air is beyond its own saturation; the water balance takes kilograms for grams; less is
-    respired the more leaves there are; and one number drawn at the start moves the whole state.
+    powers instead of powers of ten; CO2 has a tenth of its molar mass; the cover's temperature
+    averages with weights 3/4 and 1/3; water condenses where the air is beyond its own saturation;
+    the water balance takes kilograms for grams; and one number drawn at the start moves the whole
+    state.
     """
 
     crop_growth: bool = eqx.field(default=False, static=True)
@@ -181,7 +181,7 @@ class Greenhouse(SDE):
         co2 = (
             ventilation * (now.outside_co2 - now.co2)
             + 1e-3 * dose
-            + self.respiration(now)
+            + (2.17e-4 - 5e-5)  # respired by the crop
             - 1.4667 * assimilation
         ) / 10.0
         grams = 1e-3 if self.preset == "published" else 1.0
@@ -219,17 +219,10 @@ class Greenhouse(SDE):
     def photosynthesis(self, now: Climate) -> Float[Array, ""]:
         """Sugars that the crop makes, g / m^2 s."""
         light = 0.7 * now.radiation * 4.57 * 0.475
-        pascals_per_kelvin = 8.3144 * now.co2 / 44.0
-        if self.preset == "published":
-            pascals_per_kelvin = 1e7 * pascals_per_kelvin
+        molar_mass = 4.4 if self.preset == "published" else 44.0  # g / mol
+        pascals_per_kelvin = 8.3144 * now.co2 / molar_mass
         ppm = pascals_per_kelvin * (now.air + ZERO_CELSIUS) / 101e3 * 1e6
         return 2.2538e-3 * leaf_cover(now) * light / (577.0 + light) * ppm / (221.0 + ppm)
-
-    def respiration(self, now: Climate) -> Float[Array, ""]:
-        """CO2 that the crop gives to the air, g / m^2 s."""
-        if self.preset == "published":
-            return 2.17e-4 - 5e-5 * leaf_cover(now)
-        return jnp.asarray(2.17e-4 - 5e-5)
 
 
 def latent_heat(air: Float[Array, ""]) -> Float[Array, ""]:

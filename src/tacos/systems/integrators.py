@@ -9,10 +9,12 @@ solution, are given the corrected drift f - 1/2 sum_j (dg_j/dx) g_j.
 | EulerMaruyama     | 1          | 1/2                    | 1                    | 1              |
 | SemiImplicitEuler | 1          | 1/2                    | 1                    | 1              |
 | StochasticHeun    | 2          | 1 (commuting noise)    | 1                    | 2              |
-| RungeKutta4       | 4          | 1 (commuting noise)    | 1                    | 2              |
+| RungeKutta4       | 4          | 1 (commuting noise)    | 1                    | 1              |
 
-The strong order for additive noise is 1 for all of them. The running reward is one more
-component of x without noise, so it is integrated at the same order as the state.
+The strong order for additive noise is 1 for all of them. RungeKutta4 has one order more where drift
+and noise commute, as in geometric Brownian motion, and its weak order is 2 where the noise is
+additive and the drift linear. The running reward is one more component of x without noise, so it
+is integrated at the same order as the state.
 """
 
 import math

@@ -63,7 +63,7 @@ class Pendulum(SDE):
         return jnp.array([self.initial_angle, 0.0])
 
     def drift(self, x: Float[Array, " x"], control: Float[Array, " control"]) -> Float[Array, " x"]:
-        angle, speed = x
+        angle, speed = self.project(x)
         fall = 1.5 * self.gravity / self.length * jnp.sin(angle)
         push = 3.0 / (self.mass * self.length**2) * self.max_torque * control[0]
         return jnp.stack([speed, fall + push])
