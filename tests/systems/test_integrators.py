@@ -299,7 +299,7 @@ def test_weak_order_of_a_nonlinear_equation(integrator, slope, theory):
 def test_the_ito_correction_is_half_the_noise_along_itself():
     """dx = x sigma dB of two independent motions: 1/2 sum_j sigma_j^2 x."""
     first, second = np.array([[0.2, 0.1], [0.0, 0.3]]), np.array([[0.0, 0.5], [-0.5, 0.0]])
-    equation = Equation(jnp.zeros_like, lambda x, dB: first @ x * dB[0] + second @ x * dB[1], 2)
+    equation = Equation(jnp.zeros_like, lambda x, by: first @ x * by[0] + second @ x * by[1], 2)
     x = jnp.array([1.0, -2.0])
     expected = 0.5 * (first @ first + second @ second) @ x
     np.testing.assert_allclose(ito_correction(equation, x), expected, rtol=1e-12)

@@ -79,6 +79,5 @@ def constant_schedule(system: SDE, control: tuple[float, ...], hold: tuple[int, 
     horizon, longest = system.horizon_ticks, hold[1]
     rest = horizon % longest
     ticks = np.array([longest] * (horizon // longest) + [rest] * (rest > 0))
-    idle = np.clip(0.0, system.control_low, system.control_high)
-    chosen = np.array(control) if control else idle
+    chosen = np.array(control) if control else system.idle
     return Schedule(np.tile(chosen, (len(ticks), 1)), ticks)

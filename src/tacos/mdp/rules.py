@@ -75,7 +75,8 @@ class Cost(eqx.Module):
 
 def takes_previous_control(function: CostFunction) -> bool:
     """Whether a cost function has the fourth parameter; refused unless it has three or four."""
-    parameters = len(inspect.signature(function).parameters)
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    parameters = sum(kind != inspect.Parameter.KEYWORD_ONLY for kind in kinds)
     if parameters not in (3, 4):
         raise InvalidInput(
             "A cost function takes (state, control, duration) or (state, control, duration, "
@@ -196,12 +197,6 @@ class InteractionBudget(Rule):
                 f"least {span.shortest} ticks fit in {span.horizon} ticks. Lower the budget or "
                 "allow shorter holds."
             )
-        filled_by_last = span.horizon > (self.budget - 1) * span.shortest
-        if not filled_by_last and in_gap(span.horizon, span.shortest, span.longest):
-            raise InvalidInput(
-                f"Up to {self.budget} holds of {span.shortest} to {span.longest} ticks cannot fill "
-                f"a horizon of {span.horizon} ticks exactly; allow shorter or longer holds."
-            )
 
 
 class Equidistant(Rule):
@@ -219,7 +214,9 @@ class Equidistant(Rule):
     def ticks(
         self, requested: Ticks, to_go: Ticks, interactions: Ticks, span: Span
     ) -> Int[Array, ""]:
-        end = (jnp.asarray(interactions) + 1) * span.horizon // self.interactions
+        whole, over = span.horizon // self.interactions, span.horizon % self.interactions
+        done = jnp.asarray(interactions) + 1
+        end = done * whole + done * over // self.interactions
         return end - (span.horizon - to_go)
 
     def features(self, interactions: Ticks) -> Float[Array, " features"]:
@@ -250,6 +247,6 @@ def as_count(what: str, count: int | Count) -> Count:
     """A whole number of at least 1, as an array leaf: another one needs no new compilation."""
     if isinstance(count, jax.Array):
         return count
-    if count != int(count) or count < 1:
+    if not float(count).is_integer() or count < 1:
         raise InvalidInput(f"The {what} must be a whole number, 1 or more; got {count}.")
     return np.asarray(count, np.int32)

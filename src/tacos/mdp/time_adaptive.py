@@ -112,7 +112,7 @@ class TimeAdaptive(eqx.Module):
         self.discount = np.asarray(discount, float)
         rule.check(Span(horizon, shortest, longest))
         start = jax.eval_shape(system.start, jax.random.key(0))
-        rule.cost.check(start, jax.eval_shape(self._idle))
+        rule.cost.check(start, jnp.asarray(system.idle))
 
     @property
     def span(self) -> Span:
@@ -133,7 +133,7 @@ class TimeAdaptive(eqx.Module):
             state=self.system.reset(start_key),
             to_go=jnp.asarray(self.system.horizon_ticks, jnp.int32),
             interactions=jnp.zeros((), jnp.int32),
-            control=self._idle(),
+            control=jnp.asarray(self.system.idle),
             ended=jnp.zeros((), bool),
             key=noise_key,
         )
@@ -203,12 +203,6 @@ class TimeAdaptive(eqx.Module):
         """Where a control lies between its bounds, from 0 to 1."""
         low, high = self.system.control_low, self.system.control_high
         return (control - low) / (high - low)
-
-    def _idle(self) -> Float[Array, " control"]:
-        """The control before the first interaction: 0, or the bound nearest to it."""
-        return jnp.clip(
-            jnp.zeros(len(self.system.controls)), self.system.control_low, self.system.control_high
-        )
 
 
 def discount_rate(discount: float, dt: float) -> float:

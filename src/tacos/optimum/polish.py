@@ -50,8 +50,8 @@ def polish(
 
 def make_problem(mdp: TimeAdaptive, start: Float[np.ndarray, " x"]) -> Problem:
     """The deterministic problem of finding the best controls for given holds."""
-    idle = mdp.reset(jax.random.key(0)).control
-    return Problem(mdp.system, mdp.rule.cost, jnp.asarray(start, float), jnp.asarray(idle, float))
+    system = mdp.system
+    return Problem(system, mdp.rule.cost, jnp.asarray(start, float), jnp.asarray(system.idle))
 
 
 def schedule_of(found: Plan) -> Schedule:

@@ -135,6 +135,11 @@ class System(eqx.Module):
     def control_high(self) -> Float[np.ndarray, " control"]:
         return np.array([control.high for control in self.controls])
 
+    @property
+    def idle(self) -> Float[np.ndarray, " control"]:
+        """The control where none was chosen: 0, or the bound nearest to it."""
+        return np.clip(0.0, self.control_low, self.control_high)
+
     def reset(self, key: Key[Array, ""]) -> State:
         """The state in which an episode begins, at tick 0."""
         return State(self.start(key), jnp.zeros((), jnp.int32))
