@@ -1,7 +1,9 @@
 """How good a policy is: return without costs, interactions, and net of costs, each on its own.
 
 A policy is any function of an `Episode` and a key that gives an action; a network's reads
-`lambda episode, key: network(mdp.observe(episode))`. Evaluation is undiscounted.
+`lambda episode, key: network(mdp.observe(episode))`. Evaluation is undiscounted. Its arithmetic is
+in double precision, as it is in `simulate`: near an unstable equilibrium a schedule would lead
+elsewhere otherwise.
 """
 
 from collections.abc import Callable
@@ -13,7 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
+from tacos.errors import InvalidInput
 from tacos.mdp.time_adaptive import Episode, Interaction, TimeAdaptive
+from tacos.systems.precision import in_double_precision
 from tacos.systems.simulation import Schedule
 
 Policy: TypeAlias = Callable[[Episode, Key[Array, ""]], Float[Array, " action"]]
@@ -40,30 +44,34 @@ def evaluate(
     mdp: TimeAdaptive, policy: Policy, key: Key[Array, ""], episodes: int = 1
 ) -> Evaluation:
     """Run a policy for some episodes, all at once, each with its own start and noise."""
-    keys = jax.random.split(key, episodes)
-    return Evaluation(*jax.device_get(_totals(undiscounted(mdp), policy, keys)))
+    if episodes < 1:
+        raise InvalidInput(f"An evaluation takes one episode or more; got {episodes}.")
+    reset_keys, policy_keys = jax.vmap(jax.random.split, out_axes=1)(
+        jax.random.split(key, episodes)
+    )
+    mdp = undiscounted(mdp)
+    starts = jax.vmap(mdp.reset)(reset_keys)
+    with jax.enable_x64(True):
+        mdp, policy, starts = in_double_precision((mdp, policy, starts))
+        return Evaluation(*jax.device_get(_totals(mdp, policy, starts, policy_keys)))
 
 
 def rollout(mdp: TimeAdaptive, policy: Policy, key: Key[Array, ""]) -> Rollout:
-    """Run a policy for one episode, undiscounted, and keep every interaction.
-
-    The arithmetic is done in double precision, as it is in `simulate`: near an unstable
-    equilibrium the schedule would lead elsewhere otherwise.
-    """
+    """Run a policy for one episode, undiscounted, and keep every interaction."""
     reset_key, policy_key = jax.random.split(key)
     mdp = undiscounted(mdp)
     start = mdp.reset(reset_key)
-    most = mdp.rule.most_interactions(mdp.span)
+    most = _power_of_two(mdp.rule.most_interactions(mdp.span))
     with jax.enable_x64(True):
-        start = jax.tree.map(in_double_precision, start)
+        mdp, policy, start = in_double_precision((mdp, policy, start))
         count, kept = jax.device_get(_interactions(mdp, policy, start, policy_key, most))
     kept = jax.tree.map(lambda leaf: leaf[:count], kept)
     return Rollout(kept, Schedule(kept.control, kept.ticks), reset_key)
 
 
-def in_double_precision(leaf: Array) -> Array:
-    """The same array, with floating-point numbers of 64 bits if it has such of fewer."""
-    return leaf.astype(np.float64) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+def _power_of_two(count: int) -> int:
+    """The next power of two, so that counts share a compilation."""
+    return 1 << (count - 1).bit_length()
 
 
 def undiscounted(mdp: TimeAdaptive) -> TimeAdaptive:
@@ -73,11 +81,9 @@ def undiscounted(mdp: TimeAdaptive) -> TimeAdaptive:
 
 @eqx.filter_jit
 def _totals(
-    mdp: TimeAdaptive, policy: Policy, keys: Key[Array, " episodes"]
+    mdp: TimeAdaptive, policy: Policy, starts: Episode, policy_keys: Key[Array, " episodes"]
 ) -> tuple[Float[Array, " episodes"], Int[Array, " episodes"], Float[Array, " episodes"]]:
-    def run(key: Key[Array, ""]):
-        reset_key, policy_key = jax.random.split(key)
-
+    def run(start: Episode, policy_key: Key[Array, ""]):
         def interact(carry):
             episode, return_, cost = carry
             episode, interaction = _interact(mdp, policy, episode, policy_key)
@@ -85,11 +91,11 @@ def _totals(
 
         nothing = jnp.zeros(())
         episode, return_, cost = jax.lax.while_loop(
-            lambda carry: ~carry[0].ended, interact, (mdp.reset(reset_key), nothing, nothing)
+            lambda carry: ~carry[0].ended, interact, (start, nothing, nothing)
         )
         return return_, episode.interactions, return_ - cost
 
-    return jax.vmap(run)(keys)
+    return jax.vmap(run)(starts, policy_keys)
 
 
 @eqx.filter_jit

@@ -271,7 +271,7 @@ def test_steps_without_an_episode_are_refused(cart):
 
 
 class Bursting(SDE):
-    """x' = 1 until it is beyond 1, and NaN there. It ends truly where x passes 0.5 under u > 0.5"""
+    """x' = 1 until x is beyond 1, and NaN there."""
 
     controls = (Quantity("push", low=0.0, high=1.0),)
 
@@ -293,7 +293,7 @@ class Arriving(Bursting):
 
 
 def test_a_system_that_leaves_the_numbers_stops_with_tick_state_and_control():
-    mdp = TimeAdaptive(Bursting(dt=0.1, horizon=3.0), InteractionCost(0.0), (8, 10))
+    mdp = TimeAdaptive(Bursting(dt=0.1, horizon=3.2), InteractionCost(0.0), (8, 10))
     said = r"hold of 8 ticks that began at tick 8 in state \[\[0\.8.*\]\] under control \[0\.5\]"
     env = SystemEnv(mdp)
     env.reset()

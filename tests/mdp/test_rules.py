@@ -245,7 +245,7 @@ def test_a_cost_function_that_gives_a_number_is_accepted():
         assert Cost(function).check(X, CONTROL) is None
 
 
-@pytest.mark.parametrize("count", [0, -3, 2.5, np.nan, np.inf])
+@pytest.mark.parametrize("count", [0, -3, 2.5, np.nan, np.inf, jnp.array(0)])
 @pytest.mark.parametrize(
     ("rule", "what"),
     [

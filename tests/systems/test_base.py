@@ -1,5 +1,7 @@
 """Holds, ticks and discounts, on every system of the catalogue."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -158,12 +160,19 @@ def smooth_return(system):
     return jax.lax.scan(tick, start, signal)[1].sum()
 
 
+def finer(system, divisor):
+    """The system with tick and integration step divided alike."""
+    step = system.dt / system.substeps
+    return dataclasses.replace(system, dt=system.dt / divisor, max_step=step / divisor)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_return_converges_as_the_tick_shrinks(name):
+    """The integration step shrinks with it; at first order the ratio of errors is 1/13."""
     system = make(name).with_noise(None)
     with jax.enable_x64(True):
         coarse, fine, finest = (
-            float(smooth_return(system.with_tick(system.dt / divisor))) for divisor in (1, 10, 40)
+            float(smooth_return(finer(system, divisor))) for divisor in (1, 10, 40)
         )
     assert abs(fine - finest) < 0.2 * abs(coarse - finest)
     assert abs(fine - finest) < 0.01 * abs(finest) + 0.01

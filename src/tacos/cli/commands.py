@@ -2,9 +2,9 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from tyro.conf import Positional, arg, subcommand
+from tyro.conf import Positional, arg
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Simulate(OnSystem):
 
     For example:
         tacos simulate greenhouse --noise 1
-        tacos simulate pendulum-swing-up --holds constant --control 0.5 --hold 10
+        tacos simulate tumour --holds constant --control 0.5
         tacos simulate pendulum-swing-up --holds best.json
     """
 
@@ -114,8 +114,6 @@ class Optimum(OnSystem):
         run(self)
 
 
-COMMANDS: TypeAlias = (
-    Annotated[Systems, subcommand("systems")]
-    | Annotated[Simulate, subcommand("simulate")]
-    | Annotated[Optimum, subcommand("optimum")]
-)
+Command: TypeAlias = Systems | Simulate | Optimum
+COMMANDS: type[Command] = Command  # pyright: ignore[reportAssignmentType]
+NAMES = {command.__name__.lower(): command for command in get_args(Command)}

@@ -10,7 +10,11 @@ from tacos.systems import CATALOGUE
 
 
 def run(options: Systems) -> None:
+    """Print the catalogue."""
     if options.json:
         print_json({"systems": [system_record(name) for name in CATALOGUE]})
         return
-    print_tables(systems_table(Console().width), "A hold counts ticks.")
+    print_tables(
+        systems_table(Console().width),
+        "A hold counts ticks. The noise multiplies the diffusion; --noise sets it.",
+    )

@@ -24,10 +24,12 @@ def print_json(record: Record) -> None:
 
 
 def print_tables(*tables: RenderableType) -> None:
-    """Tables on standard output, an empty line after each."""
+    """Tables and lines on standard output, an empty line after each but the last."""
     console = Console(highlight=False)
-    for table in tables:
-        console.print(table, end="\n\n")
+    for place, table in enumerate(tables):
+        if place > 0:
+            console.print()
+        console.print(table)
 
 
 def write_figure(trajectory: Trajectory, name: str, folder: Path, file: str) -> Path:

@@ -27,8 +27,9 @@ def control_of(
     high: Float[np.ndarray, " control"],
 ) -> Float[Array, " control"]:
     """The control that entries stand for: -1 is its lower bound, 1 its upper one."""
-    lower, upper = jnp.asarray(low, entries.dtype), jnp.asarray(high, entries.dtype)
-    return lower + shares(entries) * (upper - lower)
+    share = shares(entries)
+    lower, upper = jnp.asarray(low, share.dtype), jnp.asarray(high, share.dtype)
+    return lower + share * (upper - lower)
 
 
 def hold_of(entry: Float[Array, ""], shortest: Ticks, longest: Ticks) -> Int[Array, ""]:

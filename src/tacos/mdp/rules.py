@@ -245,8 +245,6 @@ def within(ticks: Int[np.ndarray, " holds"], span: Span) -> bool:
 
 def as_count(what: str, count: int | Count) -> Count:
     """A whole number of at least 1, as an array leaf: another one needs no new compilation."""
-    if isinstance(count, jax.Array):
-        return count
     if not float(count).is_integer() or count < 1:
         raise InvalidInput(f"The {what} must be a whole number, 1 or more; got {count}.")
     return np.asarray(count, np.int32)

@@ -176,6 +176,7 @@ class TimeAdaptive(eqx.Module):
         self, action: Float[Array, " action"]
     ) -> tuple[Float[Array, " control"], Int[Array, ""]]:
         """The control and the requested hold, in ticks, that an action stands for."""
+        check_action(np.shape(action), self.action_size)
         control = control_of(action[:-1], self.system.control_low, self.system.control_high)
         return control, hold_of(action[-1], self.shortest, self.longest)
 
@@ -214,6 +215,14 @@ def discount_rate(discount: float, dt: float) -> float:
     if not 0.0 < discount <= 1.0:
         raise InvalidInput(f"A discount lies above 0 and is at most 1; got {discount:g}.")
     return -math.log(discount) / dt
+
+
+def check_action(shape: tuple[int, ...], size: int) -> None:
+    """Refuse an action that does not have one entry for each control and one for the hold."""
+    if shape != (size,):
+        raise InvalidInput(
+            f"An action has {size} entries here, the controls and last the hold; got shape {shape}."
+        )
 
 
 def check_discount(rate: float) -> None:

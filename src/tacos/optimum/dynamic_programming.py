@@ -12,8 +12,9 @@ solved for all numbers of interactions up to it at once.
 Where a hold leads does not depend on the time to go, so it is predicted once for each node, control
 and hold. A grid of controls is too coarse near an unstable equilibrium, where a slight difference
 grows a hundredfold within a hold. Therefore each node also has a control of its own, which travels
-with the time to go: at every R it is compared with the controls of the grid, and then moved by
-steps of several sizes, each followed exactly through all holds.
+with the time to go: at every R it is compared with controls of the grid and with steps away from
+it, each followed exactly through all holds. Steps of different sizes and different controls of the
+grid take turns, since from one R to the next little changes.
 """
 
 import itertools
@@ -35,8 +36,8 @@ from tacos.systems.base import System
 CONTROLS_BY_DIMENSION = {1: 17, 2: 9, 3: 5, 4: 5}
 """Values of each control in the grid of controls."""
 
-STEPS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-"""Sizes of the steps of a node's own control, in spacings of the grid of controls."""
+STEPS = ((1.0, 0.03), (0.3, 0.01), (0.1, 0.003))
+"""Sizes of the steps of a node's own control, turn by turn, in spacings of the grid of controls."""
 
 LAST_CONTROLS = 129
 """Values of each control that are tried for the last interaction of a budget."""
@@ -68,7 +69,7 @@ class Value(eqx.Module):
         before = jnp.asarray(to_go) // self.stride
         share = (to_go - before * self.stride) / self.stride
         after = jnp.minimum(before + 1, len(table) - 1)
-        mean = lambda n: self.grid.value(table[n], place).mean()
+        mean = lambda n: self.grid.value(self.grid.surface(table[n]), place).mean()
         return jnp.where(
             share > 0.0, (1.0 - share) * mean(before) + share * mean(after), mean(before)
         )
@@ -81,9 +82,9 @@ class Outcome(eqx.Module):
     net: Float[Array, "*n"]
     alive: Float[Array, "*n"]
 
-    def worth(self, grid: Grid, table: Float[Array, " nodes"]) -> Float[Array, "*n"]:
-        """r_h - c + E V(X_h), for the values `table` of what comes after."""
-        return self.net + self.alive * grid.value(table, self.place).mean(-1)
+    def worth(self, grid: Grid, surface: Float[Array, "1+x nodes"]) -> Float[Array, "*n"]:
+        """r_h - c + E V(X_h), for the values `surface` of what comes after."""
+        return self.net + self.alive * grid.value(surface, self.place).mean(-1)
 
 
 class Course(eqx.Module):
@@ -133,16 +134,21 @@ class Course(eqx.Module):
 
 
 class Stage(eqx.Module):
-    """One interaction from every node: all that does not depend on the time to go."""
+    """One interaction from every node: all that does not depend on the time to go.
+
+    `outcomes` are those of each hold, control of the grid, and node.
+    """
 
     course: Course
-    controls: Float[Array, "controls control"]
-    steps: Float[Array, "steps control"]
+    controls: Float[Array, "turns controls control"]
     outcomes: Outcome
-    """For each hold, control of the grid, and node."""
+    steps: Float[Array, "turns steps control"]
 
     def best(
-        self, tables: Float[Array, "holds nodes"], own: Float[Array, "nodes control"]
+        self,
+        tables: Float[Array, "holds nodes"],
+        own: Float[Array, "nodes control"],
+        to_go: Int[Array, ""],
     ) -> tuple[Float[Array, " nodes"], Float[Array, "nodes control"]]:
         """The best value of each node and its control.
 
@@ -150,36 +156,37 @@ class Stage(eqx.Module):
         that each node has had so far.
         """
         system = self.course.system
-        value, control = self._best_of_grid(tables)
-        value, control = self._better(tables, own[None], value, control)
-        nearby = control + self.steps[:, None]
+        surfaces = jax.vmap(self.course.grid.surface)(tables)
+        value, control = self._best_of_grid(surfaces, to_go % len(self.controls))
+        nearby = own + self.steps[to_go % len(self.steps)][:, None]
         nearby = jnp.clip(nearby, jnp.asarray(system.control_low), jnp.asarray(system.control_high))
-        return self._better(tables, nearby, value, control)
+        return self._better(surfaces, nearby, value, control)
 
     def _best_of_grid(
-        self, tables: Float[Array, "holds nodes"]
+        self, surfaces: Float[Array, "holds 1+x nodes"], turn: Int[Array, ""]
     ) -> tuple[Float[Array, " nodes"], Float[Array, "nodes control"]]:
         def hold(best, inputs):
-            table, outcome = inputs
-            worth = outcome.worth(self.course.grid, table)
+            surface, outcome = inputs
+            worth = outcome.worth(self.course.grid, surface)
             value, chosen = worth.max(0), worth.argmax(0)
             better = value > best[0]
             return (jnp.where(better, value, best[0]), jnp.where(better, chosen, best[1])), None
 
         nodes = self.course.grid.size
         nothing = jnp.full(nodes, -jnp.inf, jnp.float32), jnp.zeros(nodes, jnp.int32)
-        (value, chosen), _ = jax.lax.scan(hold, nothing, (tables, self.outcomes))
-        return value, self.controls[chosen]
+        outcomes = jax.tree.map(lambda leaf: leaf[turn], self.outcomes)
+        (value, chosen), _ = jax.lax.scan(hold, nothing, (surfaces, outcomes))
+        return value, self.controls[turn][chosen]
 
     def _better(
         self,
-        tables: Float[Array, "holds nodes"],
+        surfaces: Float[Array, "holds 1+x nodes"],
         candidates: Float[Array, "candidates nodes control"],
         value: Float[Array, " nodes"],
         control: Float[Array, "nodes control"],
     ) -> tuple[Float[Array, " nodes"], Float[Array, "nodes control"]]:
         """The better of what is known and some candidate controls, each followed exactly."""
-        worths = jax.vmap(lambda controls: self._worth(tables, controls))(candidates)
+        worths = jax.vmap(lambda controls: self._worth(surfaces, controls))(candidates)
         chosen = worths.argmax(0)[None]
         found = jnp.take_along_axis(worths, chosen, 0)[0]
         there = jnp.take_along_axis(candidates, chosen[..., None], 0)[0]
@@ -187,18 +194,18 @@ class Stage(eqx.Module):
         return jnp.where(better, found, value), jnp.where(better[:, None], there, control)
 
     def _worth(
-        self, tables: Float[Array, "holds nodes"], controls: Float[Array, "nodes control"]
+        self, surfaces: Float[Array, "holds 1+x nodes"], controls: Float[Array, "nodes control"]
     ) -> Float[Array, " nodes"]:
         """The best value over holds of one control for each node."""
 
-        def hold(carry, table):
+        def hold(carry, surface):
             now, strides, best = carry
             now, strides = self.course.go_on(now, controls), strides + 1
             outcome = self.course.outcome(now, strides, controls)
-            return (now, strides, jnp.maximum(best, outcome.worth(self.course.grid, table))), None
+            return (now, strides, jnp.maximum(best, outcome.worth(self.course.grid, surface))), None
 
         worst = jnp.full(self.course.grid.size, -jnp.inf, jnp.float32)
-        return jax.lax.scan(hold, (self.course.begin(), 0, worst), tables)[0][2]
+        return jax.lax.scan(hold, (self.course.begin(), 0, worst), surfaces)[0][2]
 
 
 def solve(mdp: TimeAdaptive, points: int | None = None) -> Value:
@@ -254,13 +261,19 @@ def make_stage(course: Course, longest: int) -> Stage:
     system = course.system
     per_control = CONTROLS_BY_DIMENSION.get(len(system.controls), 3)
     controls = control_grid(system, per_control)
+    turns = jnp.stack([controls[:-1:2], controls[1::2]]), jnp.tile(controls[-1], (2, 1, 1))
+    controls = jnp.concatenate(turns, axis=1)
+    outcomes = eqx.filter_jit(jax.vmap(lambda turn: course.all_outcomes(longest, turn)))(controls)
     spacing = (system.control_high - system.control_low) / (per_control - 1)
     steps = [
-        sign * size * spacing * axis
-        for size, sign, axis in itertools.product(STEPS, (1.0, -1.0), np.eye(len(spacing)))
+        [np.zeros(len(spacing))]
+        + [
+            sign * size * spacing * axis
+            for size, sign, axis in itertools.product(sizes, (1.0, -1.0), np.eye(len(spacing)))
+        ]
+        for sizes in STEPS
     ]
-    outcomes = eqx.filter_jit(course.all_outcomes)(longest, controls)
-    return Stage(course, controls, jnp.array(steps, jnp.float32), outcomes)
+    return Stage(course, controls, outcomes, jnp.array(steps, jnp.float32))
 
 
 def control_grid(system: System, per_control: int) -> Float[Array, "controls control"]:
@@ -279,7 +292,7 @@ def _tables_of_cost(
 
     def go_back(carry, to_go):
         values, own = carry
-        value, own = stage.best(_after_holds(values, to_go, shortest, longest), own)
+        value, own = stage.best(_after_holds(values, to_go, shortest, longest), own, to_go)
         return (values.at[to_go + longest].set(jnp.maximum(value, IMPOSSIBLE)), own), None
 
     return jax.lax.scan(go_back, (values, _middle(stage)), jnp.arange(1, times + 1))[0][0][longest:]
@@ -298,7 +311,7 @@ def _tables_of_budget(
         lookup = jnp.concatenate([unfilled, values])
 
         def go_back(own, to_go):
-            value, own = stage.best(_after_holds(lookup, to_go, shortest, longest), own)
+            value, own = stage.best(_after_holds(lookup, to_go, shortest, longest), own, to_go)
             return own, jnp.maximum(value, IMPOSSIBLE)
 
         later = jax.lax.scan(go_back, _middle(stage), jnp.arange(1, times + 1))[1]

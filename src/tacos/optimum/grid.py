@@ -1,4 +1,9 @@
-"""A value function on a grid over the state space, linear between its nodes."""
+"""A value function on a grid over the state space.
+
+Between its nodes it is linear where the values are concave, and lower where they are convex. Linear
+interpolation lies above convex values, and a solver that maximises would find and add up the
+excess, interaction by interaction; so the values found err on the low side.
+"""
 
 import itertools
 import math
@@ -67,16 +72,49 @@ class Grid(eqx.Module):
             corner = corner + stride * cell.astype(jnp.int32)
         return Place(corner, jnp.stack(shares, axis=-1).astype(jnp.float32))
 
-    def value(self, table: Float[Array, " nodes"], place: Place) -> Float[Array, "*n"]:
-        """The value at places, by multilinear interpolation between the corners of their cells."""
-        total = jnp.zeros(place.corner.shape, table.dtype)
+    def surface(self, values: Float[Array, " nodes"]) -> Float[Array, "1+x nodes"]:
+        """The values, and for each axis how convex the cell is whose lowest corner is the node.
+
+        That is the second difference along the axis, where it is positive: the mean of a cell's
+        two ends on the axis, and the greatest across the other axes.
+        """
+        table = values.reshape(self.points)
+        rows = [table]
+        for axis in range(len(self.points)):
+            convexity = jnp.maximum(self._second_difference(table, axis), 0.0)
+            for other in range(len(self.points)):
+                next_ = jnp.roll(convexity, -1, other)
+                mean, most = 0.5 * (convexity + next_), jnp.maximum(convexity, next_)
+                convexity = mean if other == axis else most
+            rows.append(convexity)
+        return jnp.stack(rows).reshape(len(rows), -1)
+
+    def _second_difference(
+        self, table: Float[Array, "*points"], axis: int
+    ) -> Float[Array, "*points"]:
+        """Around a period the two ends are one node; at other ends it is 0."""
+        middle = jnp.diff(table, 2, axis)
+        if self.periodic[axis]:
+            end = jnp.take(table, jnp.array([1]), axis) + jnp.take(table, jnp.array([-2]), axis)
+            end = end - 2.0 * jnp.take(table, jnp.array([0]), axis)
+        else:
+            end = 0.0 * jnp.take(table, jnp.array([0]), axis)
+        return jnp.concatenate([end, middle, end], axis)
+
+    def value(self, surface: Float[Array, "1+x nodes"], place: Place) -> Float[Array, "*n"]:
+        """The value at places: linear between the corners of their cells, less what convex values
+        lie below that, s (1 - s) / 2 of the convexity at a share s of each axis."""
+        total = jnp.zeros(place.corner.shape, surface.dtype)
         for corner in itertools.product((0, 1), repeat=len(self.points)):
             offset = sum(bit * stride for bit, stride in zip(corner, self.strides, strict=True))
-            weight = jnp.ones(place.corner.shape, table.dtype)
+            weight = jnp.ones(place.corner.shape, surface.dtype)
             for axis, bit in enumerate(corner):
                 share = place.share[..., axis]
                 weight = weight * (share if bit else 1.0 - share)
-            total = total + weight * table[place.corner + offset]
+            total = total + weight * surface[0][place.corner + offset]
+        for axis in range(len(self.points)):
+            share = place.share[..., axis]
+            total = total - 0.5 * share * (1.0 - share) * surface[1 + axis][place.corner]
         return total
 
 

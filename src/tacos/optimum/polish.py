@@ -6,21 +6,25 @@ controls improved by differential dynamic programming. The best is gone on from,
 better. The arithmetic is in double precision.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from tacos.mdp.time_adaptive import TimeAdaptive
 from tacos.optimum.differential import Plan, Problem, follow, optimise, plan
+from tacos.systems.precision import in_double_precision
 from tacos.systems.simulation import Schedule
 
-BATCH = 256
-"""Neighbours that are improved at once."""
+SIGHT = 256
+"""Neighbours that are followed at once."""
+
+PROMISING = 24
+"""Neighbours that are improved: those that are best by the feedback alone."""
 
 SHIFTS = (1, 2, 4, 8)
 """Ticks by which a boundary moves."""
@@ -36,22 +40,40 @@ GAIN = 1e-6
 
 
 def polish(
-    mdp: TimeAdaptive, start: Float[np.ndarray, " x"], schedules: Sequence[Schedule], most: int = 3
+    mdp: TimeAdaptive,
+    start: Float[Array, " x"],
+    schedules: Sequence[Schedule],
+    around: Schedule | None = None,
+    most: int = 3,
 ) -> Plan:
-    """The best plan around the best `most` of some schedules, for an episode from `start`."""
+    """The best plan around the best `most` of some schedules, for an episode from `start`.
+
+    Schedules that differ little from one known to be good, `around`, are kept near it by its
+    feedback.
+    """
     with jax.enable_x64(True):
         problem = make_problem(mdp, start)
-        blank = plan(problem, *map(jnp.asarray, _per_tick(mdp, schedules[0])))
-        improved = _improve(mdp, problem, blank, schedules, EFFORT)
+        first = schedules[0] if around is None else around
+        known = plan(problem, *map(jnp.asarray, _per_tick(mdp, first)))
+        if around is not None:
+            known = _nth(_improve(mdp, problem, known, [around], EFFORT), 0)
+        improved = _improve(mdp, problem, known, schedules, EFFORT)
         order = np.argsort(-improved.net)[:most]
         climbed = [_climb(mdp, problem, _nth(improved, place)) for place in order]
     return max(climbed, key=lambda found: float(found.net))
 
 
-def make_problem(mdp: TimeAdaptive, start: Float[np.ndarray, " x"]) -> Problem:
+def make_problem(mdp: TimeAdaptive, start: Float[Array, " x"]) -> Problem:
     """The deterministic problem of finding the best controls for given holds."""
-    system = mdp.system
-    return Problem(system, mdp.rule.cost, jnp.asarray(start, float), jnp.asarray(system.idle))
+    idle = jnp.asarray(mdp.system.idle)
+    return in_double_precision(Problem(mdp.system, mdp.rule.cost, start, idle))
+
+
+def completed(mdp: TimeAdaptive, schedule: Schedule) -> Schedule:
+    """A schedule as long as the horizon: if the system terminated before, the last hold goes on."""
+    ticks = schedule.ticks.copy()
+    ticks[-1] += mdp.system.horizon_ticks - ticks.sum()
+    return Schedule(schedule.controls, ticks)
 
 
 def schedule_of(found: Plan) -> Schedule:
@@ -112,11 +134,23 @@ def _climb(mdp: TimeAdaptive, problem: Problem, best: Plan) -> Plan:
         around = [n for n in neighbours(schedule_of(best)) if mdp.rule.admits(n.ticks, mdp.span)]
         if not around:
             return best
-        tried = _improve(mdp, problem, best, around, GLANCE)
+        tried = _improve(mdp, problem, best, _promising(mdp, problem, best, around), GLANCE)
         better = _nth(tried, int(np.argmax(tried.net)))
         if not better.net > best.net + GAIN:
             return best
         best = _nth(_improve(mdp, problem, better, [schedule_of(better)], EFFORT), 0)
+
+
+def _promising(
+    mdp: TimeAdaptive, problem: Problem, known: Plan, schedules: Sequence[Schedule]
+) -> list[Schedule]:
+    """The schedules that are best when they are kept near a known plan by its feedback alone."""
+    nets = [
+        np.asarray(_followed(problem, known, *signals).net)[:count]
+        for signals, count in _batches(mdp, schedules, SIGHT)
+    ]
+    order = np.argsort(-np.nan_to_num(np.concatenate(nets), nan=-np.inf))
+    return [schedules[place] for place in order[:PROMISING]]
 
 
 def _improve(
@@ -127,43 +161,71 @@ def _improve(
     iterations: int,
 ) -> Plan:
     """Plans for schedules, each kept near a known plan by its feedback and then improved."""
-    size = BATCH if len(schedules) > 1 else 1
-    chunks = []
-    for first in range(0, len(schedules), size):
-        chunk = list(schedules[first : first + size])
-        padded = chunk + [chunk[0]] * (size - len(chunk))
-        signals, starts, durations = map(
-            np.stack, zip(*(_per_tick(mdp, schedule) for schedule in padded), strict=True)
-        )
-        found = _improve_batch(problem, known, signals, starts, durations, np.asarray(iterations))
-        chunks.append([_nth(jax.device_get(found), place) for place in range(len(chunk))])
-    plans = jax.tree.map(lambda *leaves: np.stack(leaves), *itertools.chain(*chunks))
+    size = PROMISING if len(schedules) > 1 else 1
+    plans = []
+    for signals, count in _batches(mdp, schedules, size):
+        found = _improved(problem, known, *signals, np.asarray(iterations))
+        plans += [_nth(jax.device_get(found), place) for place in range(count)]
+    plans = jax.tree.map(lambda *leaves: np.stack(leaves), *plans)
     return eqx.tree_at(lambda plans: plans.net, plans, np.nan_to_num(plans.net, nan=-np.inf))
 
 
+class Signals(NamedTuple):
+    """Of each tick its control, whether a hold starts there, and how long that is in seconds."""
+
+    controls: Float[np.ndarray, "*batch ticks control"]
+    starts: Bool[np.ndarray, "*batch ticks"]
+    durations: Float[np.ndarray, "*batch ticks"]
+
+
 @eqx.filter_jit
-def _improve_batch(
+def _followed(
     problem: Problem,
     known: Plan,
-    signals: Float[np.ndarray, "batch ticks control"],
+    controls: Float[np.ndarray, "batch ticks control"],
+    starts: Bool[np.ndarray, "batch ticks"],
+    durations: Float[np.ndarray, "batch ticks"],
+) -> Plan:
+    """The plans of schedules, each kept near a known plan by its feedback."""
+
+    def one(*signals):
+        there = lambda plan: (plan.controls, plan.starts, plan.durations)
+        aimed = eqx.tree_at(there, known, signals)
+        return follow(problem, aimed, jnp.zeros_like(aimed.controls), 0.0)
+
+    return jax.vmap(one)(controls, starts, durations)
+
+
+@eqx.filter_jit
+def _improved(
+    problem: Problem,
+    known: Plan,
+    controls: Float[np.ndarray, "batch ticks control"],
     starts: Bool[np.ndarray, "batch ticks"],
     durations: Float[np.ndarray, "batch ticks"],
     iterations: Int[np.ndarray, ""],
 ) -> Plan:
-    def improve(signal, starts, durations):
-        there = lambda plan: (plan.controls, plan.starts, plan.durations)
-        aimed = eqx.tree_at(there, known, (signal, starts, durations))
-        return optimise(problem, follow(problem, aimed, jnp.zeros_like(signal), 0.0), iterations)
-
-    return jax.vmap(improve)(signals, starts, durations)
+    """The same plans after some iterations of differential dynamic programming."""
+    plans = _followed(problem, known, controls, starts, durations)
+    return jax.vmap(lambda plan: optimise(problem, plan, iterations))(plans)
 
 
-def _per_tick(mdp: TimeAdaptive, schedule: Schedule) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each tick its control, whether a hold starts there, and how long that is in seconds."""
+def _batches(
+    mdp: TimeAdaptive, schedules: Sequence[Schedule], size: int
+) -> Iterator[tuple[Signals, int]]:
+    """The signals of schedules, always `size` together, and how many of them count."""
+    for first in range(0, len(schedules), size):
+        chunk = list(schedules[first : first + size])
+        padded = chunk + [chunk[0]] * (size - len(chunk))
+        signals = [_per_tick(mdp, schedule) for schedule in padded]
+        yield Signals(*map(np.stack, zip(*signals, strict=True))), len(chunk)
+
+
+def _per_tick(mdp: TimeAdaptive, schedule: Schedule) -> Signals:
     starts = np.zeros(int(schedule.ticks.sum()), bool)
     starts[schedule.starts] = True
     durations = np.repeat(schedule.ticks * mdp.system.dt, schedule.ticks)
-    return schedule.signal(), starts, durations
+    return Signals(schedule.signal(), starts, durations)
 
 
 def _nth(plans: Plan, place: int) -> Plan:

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Key
 
 from tacos.mdp.time_adaptive import TimeAdaptive
 from tacos.systems.simulation import Schedule
@@ -54,12 +54,12 @@ class Distribution(eqx.Module):
         return Distribution(mean, jnp.maximum(spread, LEAST_SPREAD))
 
 
-def shoot(mdp: TimeAdaptive, start: Float[np.ndarray, " x"], key: Key[Array, ""]) -> list[Schedule]:
+def shoot(mdp: TimeAdaptive, start: Float[Array, " x"], key: Key[Array, ""]) -> list[Schedule]:
     """The best schedule of each population, for an episode from `start`."""
     keys = jax.random.split(key, POPULATIONS)
-    paces = np.geomspace(float(mdp.shortest), float(mdp.longest), POPULATIONS)
+    paces = jnp.geomspace(float(mdp.shortest), float(mdp.longest), POPULATIONS)
     most = mdp.rule.most_interactions(mdp.span)
-    best = jax.device_get(_search(mdp, jnp.asarray(start, jnp.float32), keys, paces, most))
+    best = jax.device_get(_search(mdp, start, keys, paces, most))
     return [
         _schedule(best.controls[place], best.starts[place])
         for place in range(POPULATIONS)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tacos.errors import InvalidInput
-from tacos.systems import Quantity, Schedule, entry, make
+from tacos.systems import SDE, Quantity, Schedule, entry, make
 
 Record: TypeAlias = dict[str, Any]
 """A JSON object."""
@@ -33,8 +33,13 @@ def system_record(name: str) -> Record:
         "horizon": system.horizon,
         "horizon_ticks": system.horizon_ticks,
         "hold": list(entry(name).hold),
-        "noise": 0.0 if system.noise is None else float(system.noise),
+        "noise": noise_of(system),
     }
+
+
+def noise_of(system: SDE) -> float:
+    """What multiplies the system's diffusion; 0 without noise."""
+    return 0.0 if system.noise is None else np.asarray(system.noise).item()
 
 
 def quantity_record(quantity: Quantity) -> Record:
@@ -98,7 +103,7 @@ def _rows_in(path: Path) -> list[Any]:
     return rows
 
 
-def _check_row(path: Path, place: int, row: object, start: int) -> None:
+def _check_row(path: Path, place: int, row: Any, start: int) -> None:
     """Refuse a row of the wrong form, or one that does not begin where the one before ended."""
     where = f"Entry {place} of the schedule in {path}"
     if not _is_row(row):
@@ -110,8 +115,8 @@ def _check_row(path: Path, place: int, row: object, start: int) -> None:
         )
 
 
-def _is_row(row: object) -> bool:
+def _is_row(row: Any) -> bool:
     if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], list):
         return False
-    whole = all(isinstance(ticks, int) for ticks in row[:2])
-    return whole and bool(row[2]) and all(isinstance(entry, int | float) for entry in row[2])
+    whole = all(type(ticks) is int for ticks in row[:2])
+    return whole and bool(row[2]) and all(type(entry) in (int, float) for entry in row[2])

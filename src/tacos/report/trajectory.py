@@ -29,7 +29,12 @@ PANEL_HEIGHT, MARGIN_HEIGHT = 1.0, 0.75
 LABEL_SIZE, TICK_SIZE, TITLE_SIZE = 8.5, 7.5, 9.5
 STATE, CONTROL, REWARD = "#1f4e8c", "#c2410c", "#2e7d32"
 INTERACTION = "0.72"
+THICK, THIN = 1.1, 0.6
 MANY_INTERACTIONS = 60
+SMALLEST_SHARE = 0.02
+"""A panel shows at least this share of its quantity's range, or of its largest value: what moves
+by less is drawn as at rest."""
+MINUS = "\N{MINUS SIGN}"
 
 
 def draw_trajectory(trajectory: Trajectory, name: str = "") -> Figure:
@@ -40,7 +45,9 @@ def draw_trajectory(trajectory: Trajectory, name: str = "") -> Figure:
     """
     unit = time_unit(trajectory.times[-1])
     times = trajectory.times / unit.seconds
+    rewards = trajectory.rewards / np.diff(times)
     states, controls = shown_states(trajectory), trajectory.control_quantities
+    width = THICK if len(trajectory.starts) <= MANY_INTERACTIONS else THIN
     figure, panels = _panels(len(states) + len(controls) + 1, unit)
     panels[0].set_xlim(times[0], times[-1])
     for panel in panels:
@@ -51,10 +58,11 @@ def draw_trajectory(trajectory: Trajectory, name: str = "") -> Figure:
     for panel, quantity, values in zip(
         panels[len(states) : -1], controls, trajectory.controls.T, strict=True
     ):
-        _draw_steps(panel, times, values, CONTROL)
+        _draw_steps(panel, times, values, CONTROL, width)
         panel.set_ylim(*_around(quantity))
         _name(panel, quantity.label)
-    _draw_steps(panels[-1], times, trajectory.rewards / np.diff(times), REWARD)
+    _draw_steps(panels[-1], times, rewards, REWARD, width)
+    _widen(panels[-1], SMALLEST_SHARE * np.abs(rewards).max())
     _name(panels[-1], f"reward per {unit.one}")
     figure.suptitle(title(trajectory, name), fontsize=TITLE_SIZE)
     return figure
@@ -65,7 +73,7 @@ def title(trajectory: Trajectory, name: str) -> str:
     count = len(trajectory.starts)
     said = [
         name,
-        f"return {trajectory.return_:.4g}".replace("-", "−"),
+        f"return {trajectory.return_:.4g}".replace("-", MINUS),
         f"{count} interaction{'' if count == 1 else 's'}",
         "ended before its horizon" if trajectory.terminated else "",
     ]
@@ -128,6 +136,8 @@ def _panels(count: int, unit: TimeUnit) -> tuple[Figure, list[Axes]]:
         panel.tick_params(labelsize=TICK_SIZE, length=2.5, width=0.6, labelbottom=lowest)
         panel.spines[["top", "right"]].set_visible(False)
         panel.spines[["left", "bottom"]].set_linewidth(0.6)
+        panel.ticklabel_format(axis="y", useOffset=False)
+        panel.yaxis.get_offset_text().set_fontsize(TICK_SIZE)
         panel.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         panel.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 5, 10]))
         panel.xaxis.set_in_layout((place + 1) % rows == 0)  # else it may use the unused panel
@@ -151,8 +161,10 @@ def _draw_state(
     if quantity.periodic:
         times, values = wrapped(times, values, quantity.low, quantity.high)
         panel.set_ylim(*_around(quantity))
-    panel.plot(times, values, color=STATE, linewidth=1.1)
+    panel.plot(times, values, color=STATE, linewidth=THICK)
     _name(panel, quantity.label)
+    extent = quantity.high - quantity.low
+    _widen(panel, SMALLEST_SHARE * (extent if np.isfinite(extent) else np.nanmax(np.abs(values))))
     if quantity.periodic and quantity.unit == "rad":
         panel.yaxis.set_major_locator(MultipleLocator(np.pi))
         panel.yaxis.set_major_formatter(lambda value, _: _multiple_of_pi(value))
@@ -163,9 +175,18 @@ def _draw_steps(
     times: Float[np.ndarray, "ticks+1"],
     values: Float[np.ndarray, " ticks"],
     colour: str,
+    width: float,
 ) -> None:
     """What is constant during each tick."""
-    panel.stairs(values, times, baseline=None, color=colour, linewidth=1.1)
+    panel.stairs(values, times, baseline=None, color=colour, linewidth=width)
+
+
+def _widen(panel: Axes, height: float) -> None:
+    """Let a panel show a range of at least such a height, with what is drawn in its middle."""
+    low, high = panel.get_ylim()
+    if high - low < height:
+        middle = 0.5 * (low + high)
+        panel.set_ylim(middle - 0.5 * height, middle + 0.5 * height)
 
 
 def _around(quantity: Quantity) -> tuple[float, float]:
@@ -180,4 +201,5 @@ def _name(panel: Axes, label: str) -> None:
 
 def _multiple_of_pi(value: float) -> str:
     multiple = round(value / np.pi)
-    return {0: "0", 1: "π", -1: "−π"}.get(multiple, f"{multiple}π")
+    sign, size = MINUS if multiple < 0 else "", abs(multiple)
+    return {0: "0", 1: f"{sign}π"}.get(size, f"{sign}{size}π")

@@ -1,5 +1,6 @@
 """Durations as people say them."""
 
+import math
 from typing import NamedTuple
 
 
@@ -36,3 +37,13 @@ def readable(seconds: float) -> str:
     """
     unit = time_unit(seconds)
     return f"{seconds / unit.seconds:.4g} {unit.name}"
+
+
+def places(step: float) -> int:
+    """Decimal places that tell the multiples of a step apart, and show them exactly if four do.
+
+    >>> [places(step) for step in (1.0, 0.25, 0.05, 1 / 12)]
+    [0, 2, 2, 3]
+    """
+    exact = (count for count in range(5) if math.isclose(round(step, count), step))
+    return next(exact, max(0, 1 + math.ceil(-math.log10(step))))

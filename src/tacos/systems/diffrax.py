@@ -41,8 +41,13 @@ class DiffraxSolver(Integrator):
     def _terms(
         self, equation: Equation, h: float, normals: Float[Array, " noise"]
     ) -> PyTree[diffrax.AbstractTerm]:
-        if equation.diffuse is None:
+        if equation.diffuse is None and self.solver.term_structure is diffrax.AbstractTerm:
             return diffrax.ODETerm(lambda t, x, _: equation.drift(x))
+        if isinstance(self.solver, diffrax.AbstractWrappedSolver):
+            raise InvalidInput(
+                f"diffrax.{type(self.solver).__name__} divides a step, and the noise of a step is "
+                "one increment; take the solver inside it with a smaller max_step."
+            )
         if isinstance(self.solver, diffrax.AbstractItoSolver):
             drift = equation.drift
         elif isinstance(self.solver, diffrax.AbstractStratonovichSolver):
@@ -52,7 +57,8 @@ class DiffraxSolver(Integrator):
                 f"diffrax.{type(self.solver).__name__} does not solve equations with noise; "
                 "take an Ito or Stratonovich solver, such as diffrax.Heun(), or noise=None."
             )
-        increment = _Increment(0.0, h, normals.reshape(1 + self._levy_areas(), -1))
+        kinds = 1 + self._levy_areas()
+        increment = _Increment(0.0, h, normals.reshape(kinds, equation.brownian))
         return diffrax.MultiTerm(
             diffrax.ODETerm(lambda t, x, _: drift(x)),
             diffrax.ControlTerm(lambda t, x, _: equation.diffusion(x), increment),

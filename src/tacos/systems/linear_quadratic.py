@@ -76,11 +76,21 @@ class LinearQuadratic(SDE):
         return -(x @ self.state_weight @ x + control @ self.control_weight @ control)
 
     def __check_init__(self) -> None:
-        size = len(self.initial)
-        wanted = {"dynamics": (size, size), "state_weight": (size, size)}
+        size, inputs = len(self.initial), _columns(self.input)
+        wanted = {
+            "dynamics": (size, size),
+            "input": (size, inputs),
+            "shaking": (size, _columns(self.shaking)),
+            "state_weight": (size, size),
+            "control_weight": (inputs, inputs),
+        }
         for name, shape in wanted.items():
             if getattr(self, name).shape != shape:
                 raise InvalidInput(
-                    f"A state of {size} entries needs {name} of shape {shape}; "
-                    f"got {getattr(self, name).shape}."
+                    f"A state of {size} entries and a control of {inputs} need {name} of shape "
+                    f"{shape}; got {getattr(self, name).shape}."
                 )
+
+
+def _columns(matrix: Float[np.ndarray, "..."]) -> int:
+    return matrix.shape[1] if matrix.ndim == 2 else 1

@@ -24,7 +24,12 @@ from tacos.systems.integrators import Brownian, Equation, EulerMaruyama, Integra
 
 def noise_scale(noise: Float[ArrayLike, ""] | None) -> Float[np.ndarray, ""] | Array | None:
     """A noise scale as an array leaf, so that another scale needs no new compilation."""
-    return noise if noise is None or isinstance(noise, jax.Array) else np.asarray(noise, float)
+    if noise is None or isinstance(noise, jax.Array):
+        return noise
+    scale = np.asarray(noise, float)
+    if scale.shape or not 0.0 <= scale < np.inf:
+        raise InvalidInput(f"A noise scale is one number, zero or more; got {noise}.")
+    return scale
 
 
 class SDE(System):
@@ -101,7 +106,9 @@ class SDE(System):
     @property
     def substeps(self) -> int:
         """Steps of the integrator in a tick."""
-        return 1 if self.max_step is None else math.ceil(self.dt / self.max_step - 1e-9)
+        if self.max_step is None:
+            return 1
+        return max(1, math.ceil(self.dt / self.max_step - 1e-9))
 
     @property
     def noise_size(self) -> int:

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from tacos.errors import InvalidInput, SimulationFailed
 from tacos.systems.base import Quantity, System
 from tacos.systems.noise import standard_normals
+from tacos.systems.precision import in_double_precision
 
 
 class Schedule(eqx.Module):
@@ -69,9 +70,10 @@ def simulate(system: System, schedule: Schedule, key: Key[Array, ""]) -> Traject
     start = np.asarray(system.start(start_key), float)
     signal = np.clip(schedule.signal(), system.control_low, system.control_high)
     with jax.enable_x64(True):
-        states, rewards, terminal = jax.device_get(
-            _watch(system, jnp.asarray(start), jnp.asarray(signal), noise_key)
+        watched = _watch(
+            in_double_precision(system), jnp.asarray(start), jnp.asarray(signal), noise_key
         )
+        states, rewards, terminal = jax.device_get(watched)
     ticks = int(np.argmax(terminal)) + 1 if terminal.any() else len(signal)
     trajectory = Trajectory(
         system.dt,
@@ -116,9 +118,10 @@ def check_schedule(system: System, schedule: Schedule) -> None:
         raise InvalidInput(
             f"Controls are finite numbers; hold {where} has {schedule.controls[where].tolist()}."
         )
-    if len(schedule.ticks) != len(schedule.controls) or (schedule.ticks < 1).any():
+    whole = np.issubdtype(schedule.ticks.dtype, np.integer)
+    if not whole or schedule.ticks.shape != (len(schedule.controls),) or (schedule.ticks < 1).any():
         raise InvalidInput(
-            "Each control is held for one tick or more; got holds of "
+            "Each control is held for a whole number of ticks, one or more; got holds of "
             f"{schedule.ticks.tolist()} ticks for {len(schedule.controls)} controls."
         )
     if schedule.ticks.sum() > horizon:
