@@ -12,9 +12,9 @@ solved for all numbers of interactions up to it at once.
 Where a hold leads does not depend on the time to go, so it is predicted once for each node, control
 and hold. A grid of controls is too coarse near an unstable equilibrium, where a slight difference
 grows a hundredfold within a hold. Therefore each node also has a control of its own, which travels
-with the time to go: at every R it is compared with controls of the grid and with steps away from
-it, each followed exactly through all holds. Steps of different sizes and different controls of the
-grid take turns, since from one R to the next little changes.
+with the time to go: at every R it is compared with controls of the grid and with steps to either
+side, each followed exactly through all holds. Where there are many R, steps of different sizes and
+different controls of the grid take turns, since from one R to the next little changes.
 """
 
 import itertools
@@ -36,8 +36,11 @@ from tacos.systems.base import System
 CONTROLS_BY_DIMENSION = {1: 17, 2: 9, 3: 5, 4: 5}
 """Values of each control in the grid of controls."""
 
-STEPS = ((1.0, 0.03), (0.3, 0.01), (0.1, 0.003))
-"""Sizes of the steps of a node's own control, turn by turn, in spacings of the grid of controls."""
+SIZES = 0.5 ** np.arange(9)
+"""Sizes of the steps of a node's own control, in spacings of the grid of controls."""
+
+STEPS_IN_ALL = 400
+"""Steps of a node's own control over all times to go, at the least."""
 
 LAST_CONTROLS = 129
 """Values of each control that are tried for the last interaction of a budget."""
@@ -136,13 +139,15 @@ class Course(eqx.Module):
 class Stage(eqx.Module):
     """One interaction from every node: all that does not depend on the time to go.
 
-    `outcomes` are those of each hold, control of the grid, and node.
+    `outcomes` are those of each hold, control of the grid, and node. `sizes` are those of the steps
+    of a node's own control, which are taken some at a time, `rounds` of them.
     """
 
     course: Course
     controls: Float[Array, "turns controls control"]
     outcomes: Outcome
-    steps: Float[Array, "turns steps control"]
+    sizes: Float[Array, " sizes"]
+    rounds: int
 
     def best(
         self,
@@ -155,12 +160,26 @@ class Stage(eqx.Module):
         `tables` are the values of what follows holds of 1, 2, ... strides; `own` is the control
         that each node has had so far.
         """
-        system = self.course.system
         surfaces = jax.vmap(self.course.grid.surface)(tables)
-        value, control = self._best_of_grid(surfaces, to_go % len(self.controls))
-        nearby = own + self.steps[to_go % len(self.steps)][:, None]
-        nearby = jnp.clip(nearby, jnp.asarray(system.control_low), jnp.asarray(system.control_high))
-        return self._better(surfaces, nearby, value, control)
+        best = self._best_of_grid(surfaces, to_go % len(self.controls))
+        best = self._better(surfaces, own[None], *best)
+        first = to_go * self.rounds
+
+        def step(best, turn):
+            nearby = self._nearby(best[1], self.sizes[turn % len(self.sizes)])
+            return self._better(surfaces, nearby, *best), None
+
+        return jax.lax.scan(step, best, first + jnp.arange(self.rounds))[0]
+
+    def _nearby(
+        self, controls: Float[Array, "nodes control"], size: Float[Array, ""]
+    ) -> Float[Array, "steps nodes control"]:
+        """A step to either side in each control."""
+        system = self.course.system
+        low, high = jnp.asarray(system.control_low), jnp.asarray(system.control_high)
+        steps = size * jnp.diag(high - low) / (_per_control(system) - 1)
+        nearby = controls + jnp.concatenate([steps, -steps])[:, None]
+        return jnp.clip(nearby, low, high).astype(controls.dtype)
 
     def _best_of_grid(
         self, surfaces: Float[Array, "holds 1+x nodes"], turn: Int[Array, ""]
@@ -223,7 +242,7 @@ def solve(mdp: TimeAdaptive, points: int | None = None) -> Value:
     shortest, longest = -(-int(mdp.shortest) // stride), int(mdp.longest) // stride
     course = Course(system, rule.cost, grid_over(system.states, points), stride)
     times = system.horizon_ticks // stride
-    stage = make_stage(course, longest)
+    stage = make_stage(course, longest, times)
     if isinstance(rule, InteractionCost):
         tables = _tables_of_cost(stage, times, shortest, longest)[None]
     elif isinstance(rule, InteractionBudget):
@@ -256,24 +275,19 @@ def stride_for(horizon: int, shortest: int, longest: int) -> int:
     return min(fine) if fine else max(suitable)
 
 
-def make_stage(course: Course, longest: int) -> Stage:
+def make_stage(course: Course, longest: int, times: int) -> Stage:
     """All that interactions have in common, for holds of up to `longest` strides."""
-    system = course.system
-    per_control = CONTROLS_BY_DIMENSION.get(len(system.controls), 3)
-    controls = control_grid(system, per_control)
+    controls = control_grid(course.system, _per_control(course.system))
     turns = jnp.stack([controls[:-1:2], controls[1::2]]), jnp.tile(controls[-1], (2, 1, 1))
     controls = jnp.concatenate(turns, axis=1)
     outcomes = eqx.filter_jit(jax.vmap(lambda turn: course.all_outcomes(longest, turn)))(controls)
-    spacing = (system.control_high - system.control_low) / (per_control - 1)
-    steps = [
-        [np.zeros(len(spacing))]
-        + [
-            sign * size * spacing * axis
-            for size, sign, axis in itertools.product(sizes, (1.0, -1.0), np.eye(len(spacing)))
-        ]
-        for sizes in STEPS
-    ]
-    return Stage(course, controls, outcomes, jnp.array(steps, jnp.float32))
+    rounds = min(max(2, STEPS_IN_ALL // times), len(SIZES))
+    return Stage(course, controls, outcomes, jnp.asarray(SIZES, jnp.float32), rounds)
+
+
+def _per_control(system: System) -> int:
+    """Values of each control in the grid of controls."""
+    return CONTROLS_BY_DIMENSION.get(len(system.controls), 3)
 
 
 def control_grid(system: System, per_control: int) -> Float[Array, "controls control"]:

@@ -1,8 +1,9 @@
 """A value function on a grid over the state space.
 
-Between its nodes it is linear where the values are concave, and lower where they are convex. Linear
-interpolation lies above convex values, and a solver that maximises would find and add up the
-excess, interaction by interaction; so the values found err on the low side.
+Linear interpolation lies above convex values and below concave ones, and a solver that maximises
+would find the excess and add it up, interaction by interaction. So the second differences at the
+corners of a cell correct it: fully for convex values, for concave ones no more than all corners
+agree on. The values err on the low side.
 """
 
 import itertools
@@ -73,20 +74,22 @@ class Grid(eqx.Module):
         return Place(corner, jnp.stack(shares, axis=-1).astype(jnp.float32))
 
     def surface(self, values: Float[Array, " nodes"]) -> Float[Array, "1+x nodes"]:
-        """The values, and for each axis how convex the cell is whose lowest corner is the node.
+        """The values, and for each axis the bend of the cell whose lowest corner is the node.
 
-        That is the second difference along the axis, where it is positive: the mean of a cell's
-        two ends on the axis, and the greatest across the other axes.
+        A bend is what the second differences at the corners of the cell have in common: along the
+        axis the mean of its two ends where they are convex, and the lesser of them where they are
+        concave; across the other axes the most convex.
         """
         table = values.reshape(self.points)
         rows = [table]
         for axis in range(len(self.points)):
-            convexity = jnp.maximum(self._second_difference(table, axis), 0.0)
-            for other in range(len(self.points)):
-                next_ = jnp.roll(convexity, -1, other)
-                mean, most = 0.5 * (convexity + next_), jnp.maximum(convexity, next_)
-                convexity = mean if other == axis else most
-            rows.append(convexity)
+            bend = self._second_difference(table, axis)
+            after = jnp.roll(bend, -1, axis)
+            convex = 0.5 * (jnp.maximum(bend, 0.0) + jnp.maximum(after, 0.0))
+            bend = jnp.where(convex > 0.0, convex, jnp.maximum(bend, after))
+            for other in set(range(len(self.points))) - {axis}:
+                bend = jnp.maximum(bend, jnp.roll(bend, -1, other))
+            rows.append(bend)
         return jnp.stack(rows).reshape(len(rows), -1)
 
     def _second_difference(
@@ -102,8 +105,8 @@ class Grid(eqx.Module):
         return jnp.concatenate([end, middle, end], axis)
 
     def value(self, surface: Float[Array, "1+x nodes"], place: Place) -> Float[Array, "*n"]:
-        """The value at places: linear between the corners of their cells, less what convex values
-        lie below that, s (1 - s) / 2 of the convexity at a share s of each axis."""
+        """The value at places: linear between the corners of their cells, less s (1 - s) / 2 of the
+        bend at a share s of each axis."""
         total = jnp.zeros(place.corner.shape, surface.dtype)
         for corner in itertools.product((0, 1), repeat=len(self.points)):
             offset = sum(bit * stride for bit, stride in zip(corner, self.strides, strict=True))
