@@ -18,6 +18,7 @@ different controls of the grid take turns, since from one R to the next little c
 """
 
 import itertools
+from math import log
 
 import equinox as eqx
 import jax
@@ -45,8 +46,8 @@ STEPS_IN_ALL = 400
 LAST_CONTROLS = 129
 """Values of each control that are tried for the last interaction of a budget."""
 
-MOST_DECISION_TIMES = 300
-"""Times at which an interaction is considered, at the most; finer ticks are taken by strides."""
+DECISION_TIMES = 300
+"""Times at which an interaction is considered, or thereabouts; finer ticks are taken by strides."""
 
 IMPOSSIBLE = -1e9
 """The value of a time to go that no holds can fill."""
@@ -78,6 +79,16 @@ class Value(eqx.Module):
         )
 
 
+def continued(
+    net: Float[Array, "*n"], alive: Float[Array, "*n"], rest: Float[Array, "*n"]
+) -> Float[Array, "*n"]:
+    """What a hold brings, and the value of the rest if the system is still alive.
+
+    A rest that no holds can fill is impossible even where the system ends before.
+    """
+    return jnp.where(rest > 0.5 * IMPOSSIBLE, net + alive * rest, IMPOSSIBLE)
+
+
 class Outcome(eqx.Module):
     """Where a hold leads from each node, and what it brings net of the interaction's cost."""
 
@@ -87,7 +98,7 @@ class Outcome(eqx.Module):
 
     def worth(self, grid: Grid, surface: Float[Array, "1+x nodes"]) -> Float[Array, "*n"]:
         """r_h - c + E V(X_h), for the values `surface` of what comes after."""
-        return self.net + self.alive * grid.value(surface, self.place).mean(-1)
+        return continued(self.net, self.alive, grid.value(surface, self.place).mean(-1))
 
 
 class Course(eqx.Module):
@@ -153,17 +164,17 @@ class Stage(eqx.Module):
         self,
         tables: Float[Array, "holds nodes"],
         own: Float[Array, "nodes control"],
-        to_go: Int[Array, ""],
+        visit: Int[Array, ""],
     ) -> tuple[Float[Array, " nodes"], Float[Array, "nodes control"]]:
         """The best value of each node and its control.
 
         `tables` are the values of what follows holds of 1, 2, ... strides; `own` is the control
-        that each node has had so far.
+        that each node has had so far; `visit` says whose turn it is.
         """
         surfaces = jax.vmap(self.course.grid.surface)(tables)
-        best = self._best_of_grid(surfaces, to_go % len(self.controls))
+        best = self._best_of_grid(surfaces, visit % len(self.controls))
         best = self._better(surfaces, own[None], *best)
-        first = to_go * self.rounds
+        first = visit * self.rounds
 
         def step(best, turn):
             nearby = self._nearby(best[1], self.sizes[turn % len(self.sizes)])
@@ -238,15 +249,16 @@ def solve(mdp: TimeAdaptive, points: int | None = None) -> Value:
             "Dynamic programming does not cover costs that depend on the previous control; "
             "take method='shooting'."
         )
-    stride = stride_for(system.horizon_ticks, int(mdp.shortest), int(mdp.longest))
+    budget = int(rule.budget) if isinstance(rule, InteractionBudget) else None
+    stride = stride_for(system.horizon_ticks, int(mdp.shortest), int(mdp.longest), budget)
     shortest, longest = -(-int(mdp.shortest) // stride), int(mdp.longest) // stride
     course = Course(system, rule.cost, grid_over(system.states, points), stride)
     times = system.horizon_ticks // stride
-    stage = make_stage(course, longest, times)
+    stage = make_stage(course, shortest, longest, times)
     if isinstance(rule, InteractionCost):
         tables = _tables_of_cost(stage, times, shortest, longest)[None]
-    elif isinstance(rule, InteractionBudget):
-        tables = _tables_of_budget(stage, times, shortest, longest, int(rule.budget))
+    elif budget is not None:
+        tables = _tables_of_budget(stage, times, shortest, longest, budget)
     else:
         raise InvalidInput(
             f"Dynamic programming covers interaction costs and budgets, not "
@@ -255,34 +267,41 @@ def solve(mdp: TimeAdaptive, points: int | None = None) -> Value:
     return Value(course.grid, stride, tables)
 
 
-def stride_for(horizon: int, shortest: int, longest: int) -> int:
-    """Ticks between the times at which interactions are considered: few enough times, and holds
-    within the bounds that fill the horizon.
+def stride_for(horizon: int, shortest: int, longest: int, budget: int | None = None) -> int:
+    """Ticks between the times at which interactions are considered: a number of times near
+    `DECISION_TIMES` or below it, and holds within the bounds that fill the horizon.
+
+    The last hold of a budget fills it in any case.
 
     >>> stride_for(200, 1, 30), stride_for(2000, 1, 300), stride_for(200, 20, 20)
     (1, 8, 1)
     """
 
     def suits(stride: int) -> bool:
-        shortest_strides, longest_strides = -(-shortest // stride), longest // stride
-        return shortest_strides <= longest_strides and not in_gap(
-            horizon // stride, shortest_strides, longest_strides
-        )
+        strides, least, most = horizon // stride, -(-shortest // stride), longest // stride
+        last_fills = budget is not None and (budget - 1) * least < strides
+        return least <= most and (last_fills or not in_gap(strides, least, most))
+
+    def distance(stride: int) -> float:
+        times = horizon // stride
+        return 0.0 if times <= DECISION_TIMES and stride == 1 else abs(log(times / DECISION_TIMES))
 
     divisors = [stride for stride in range(1, longest + 1) if horizon % stride == 0]
-    suitable = [stride for stride in divisors if suits(stride)]
-    fine = [stride for stride in suitable if horizon // stride <= MOST_DECISION_TIMES]
-    return min(fine) if fine else max(suitable)
+    return min(filter(suits, divisors), key=distance)
 
 
-def make_stage(course: Course, longest: int, times: int) -> Stage:
-    """All that interactions have in common, for holds of up to `longest` strides."""
+def make_stage(course: Course, shortest: int, longest: int, times: int) -> Stage:
+    """All that interactions have in common, for holds of `shortest` to `longest` strides."""
     controls = control_grid(course.system, _per_control(course.system))
-    turns = jnp.stack([controls[:-1:2], controls[1::2]]), jnp.tile(controls[-1], (2, 1, 1))
-    controls = jnp.concatenate(turns, axis=1)
-    outcomes = eqx.filter_jit(jax.vmap(lambda turn: course.all_outcomes(longest, turn)))(controls)
-    rounds = min(max(2, STEPS_IN_ALL // times), len(SIZES))
-    return Stage(course, controls, outcomes, jnp.asarray(SIZES, jnp.float32), rounds)
+    visits = times // shortest
+    rounds = min(max(2, STEPS_IN_ALL // visits), len(SIZES))
+    if rounds == len(SIZES):
+        turns = controls[None]
+    else:
+        halves = jnp.stack([controls[:-1:2], controls[1::2]])
+        turns = jnp.concatenate([halves, jnp.tile(controls[-1], (2, 1, 1))], axis=1)
+    outcomes = eqx.filter_jit(jax.vmap(lambda turn: course.all_outcomes(longest, turn)))(turns)
+    return Stage(course, turns, outcomes, jnp.asarray(SIZES, jnp.float32), rounds)
 
 
 def _per_control(system: System) -> int:
@@ -306,7 +325,8 @@ def _tables_of_cost(
 
     def go_back(carry, to_go):
         values, own = carry
-        value, own = stage.best(_after_holds(values, to_go, shortest, longest), own, to_go)
+        after = _after_holds(values, to_go, shortest, longest)
+        value, own = stage.best(after, own, to_go // shortest)
         return (values.at[to_go + longest].set(jnp.maximum(value, IMPOSSIBLE)), own), None
 
     return jax.lax.scan(go_back, (values, _middle(stage)), jnp.arange(1, times + 1))[0][0][longest:]
@@ -325,7 +345,8 @@ def _tables_of_budget(
         lookup = jnp.concatenate([unfilled, values])
 
         def go_back(own, to_go):
-            value, own = stage.best(_after_holds(lookup, to_go, shortest, longest), own, to_go)
+            after = _after_holds(lookup, to_go, shortest, longest)
+            value, own = stage.best(after, own, to_go // shortest)
             return own, jnp.maximum(value, IMPOSSIBLE)
 
         later = jax.lax.scan(go_back, _middle(stage), jnp.arange(1, times + 1))[1]

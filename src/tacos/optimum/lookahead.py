@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from tacos.mdp.rules import InteractionBudget
 from tacos.mdp.time_adaptive import Episode, TimeAdaptive
-from tacos.optimum.dynamic_programming import Value, control_grid
+from tacos.optimum.dynamic_programming import Value, continued, control_grid
 from tacos.optimum.prediction import Prediction, certain, one_tick_on
 
 CONTROLS_BY_DIMENSION = {1: 1025, 2: 33, 3: 7, 4: 5}
@@ -78,7 +78,7 @@ class Lookahead(eqx.Module):
         def worth(now: Prediction, control: Float[Array, " control"], ticks: Int[Array, ""]):
             cost = mdp.rule.cost(x, control, ticks * mdp.system.dt, control)
             rest = self.value.at(left - 1, to_go - ticks, now.points)
-            return now.reward - cost + now.alive * rest
+            return continued(now.reward - cost, now.alive, rest)
 
         def hold(carry):
             now, ticks, best = carry
