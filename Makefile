@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all bench lint types format lock clean
+.PHONY: help demo test test-all bench optima lint types format lock clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 12
@@ -21,6 +21,9 @@ test-all: $(STAMP)  ## all tests, those of minutes included
 
 bench: $(STAMP)  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
+
+optima: $(STAMP)  ## the best known for costs and budgets on both pendulums; half an hour
+	$(BIN)/python -m benchmarks.optima
 
 lint: $(STAMP)  ## style, format, and which room may know of which
 	$(BIN)/ruff check .

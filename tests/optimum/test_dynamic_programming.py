@@ -3,13 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.optimum.walks import EDGE, HORIZON, Recursion, Walk, charge
 
 from tacos.errors import InvalidInput
 from tacos.mdp import Equidistant, InteractionBudget, InteractionCost, TimeAdaptive
 from tacos.optimum import riccati, solve
 from tacos.optimum.dynamic_programming import DECISION_TIMES, IMPOSSIBLE, stride_for
 from tacos.systems import LinearQuadratic, make
-from tests.optimum.walks import EDGE, HORIZON, Recursion, Walk, charge
 
 PLACES = range(-EDGE, EDGE + 1)
 POINTS = len(PLACES)
@@ -75,7 +75,12 @@ def test_free_interactions_are_made_at_every_tick(cart):
 
 def test_a_finer_tick_is_taken_by_strides_and_has_nearly_the_value_of_the_coarse_one():
     values = [
-        value_of(TimeAdaptive(SHAKEN.with_tick(0.1 / divisor), InteractionCost(0.05), (divisor, 10 * divisor)), 33)
+        value_of(
+            TimeAdaptive(
+                SHAKEN.with_tick(0.1 / divisor), InteractionCost(0.05), (divisor, 10 * divisor)
+            ),
+            33,
+        )
         for divisor in (1, 10)
     ]
     assert values[1] == pytest.approx(values[0], rel=0.01)

@@ -44,7 +44,9 @@ def test_nodes_have_their_values_and_their_order():
 def test_linear_functions_are_exact_everywhere():
     plane = lambda x: 3.0 * x[:, 0] - 2.0 * x[:, 1] + 1.0
     points = inside(PLANE, 200)
-    np.testing.assert_allclose(between(grid_over(PLANE, 5), plane, points), plane(points), atol=1e-5)
+    np.testing.assert_allclose(
+        between(grid_over(PLANE, 5), plane, points), plane(points), atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

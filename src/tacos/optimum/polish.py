@@ -1,9 +1,9 @@
 """From a good schedule to the best around it, in the real system.
 
-A local search over the holds: boundaries between them move, alone or together, holds are merged and
-split. Each neighbour keeps to its course by the feedback of the schedule it comes from and has its
-controls improved by differential dynamic programming. The best is gone on from, until none is
-better. The arithmetic is in double precision.
+A local search over the holds: boundaries between them move, alone or together, holds are joined and
+cut. Each neighbour is come to by way of loose holds, and has its controls improved by differential
+dynamic programming. The best is gone on from, until none is better. The arithmetic is in double
+precision.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,15 +16,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from tacos.mdp.time_adaptive import TimeAdaptive
-from tacos.optimum.differential import Plan, Problem, follow, optimise, plan
+from tacos.optimum.differential import Plan, Problem, optimise, optimise_loosely, plan
 from tacos.systems.precision import in_double_precision
 from tacos.systems.simulation import Schedule
 
-SIGHT = 256
-"""Neighbours that are followed at once."""
-
-PROMISING = 24
-"""Neighbours that are improved: those that are best by the feedback alone."""
+AT_ONCE = 24
+"""Schedules that are improved at once."""
 
 SHIFTS = (1, 2, 4, 8)
 """Ticks by which a boundary moves."""
@@ -32,35 +29,33 @@ SHIFTS = (1, 2, 4, 8)
 TOGETHER = 3
 """Boundaries in a row that move together at the most."""
 
-GLANCE, EFFORT = 12, 100
-"""Iterations on the controls of a neighbour, and of a schedule that is gone on from."""
+GLANCE, EFFORT = 3, 100
+"""Iterations on the controls of a neighbour, at each stiffness of its holds, and of a schedule that
+is gone on from."""
+
+SHORTLIST = 3
+"""Neighbours that are improved in earnest, and schedules that are gone on from to begin with."""
 
 GAIN = 1e-6
-"""An improvement by less than this is none."""
+"""An improvement by less than this share is none."""
 
 
-def polish(
-    mdp: TimeAdaptive,
-    start: Float[Array, " x"],
-    schedules: Sequence[Schedule],
-    around: Schedule | None = None,
-    most: int = 3,
-) -> Plan:
-    """The best plan around the best `most` of some schedules, for an episode from `start`.
-
-    Schedules that differ little from one known to be good, `around`, are kept near it by its
-    feedback.
-    """
+def polish(mdp: TimeAdaptive, start: Float[Array, " x"], schedules: Sequence[Schedule]) -> Plan:
+    """The best plan around some schedules, for an episode from `start`."""
     with jax.enable_x64(True):
         problem = make_problem(mdp, start)
-        first = schedules[0] if around is None else around
-        known = plan(problem, *map(jnp.asarray, _per_tick(mdp, first)))
-        if around is not None:
-            known = _nth(_improve(mdp, problem, known, [around], EFFORT), 0)
-        improved = _improve(mdp, problem, known, schedules, EFFORT)
-        order = np.argsort(-improved.net)[:most]
-        climbed = [_climb(mdp, problem, _nth(improved, place)) for place in order]
-    return max(climbed, key=lambda found: float(found.net))
+        first = [_followed(mdp, problem, schedule) for schedule in schedules]
+        climbed = [_climb(mdp, problem, best) for best in _shortlist(problem, _stacked(first))]
+    return _best(climbed)
+
+
+def joined(mdp: TimeAdaptive, start: Float[Array, " x"], schedule: Schedule) -> list[Schedule]:
+    """Schedules that are good with two holds of a good one joined."""
+    with jax.enable_x64(True):
+        problem = make_problem(mdp, start)
+        known = _followed(mdp, problem, schedule)
+        found = _around(mdp, problem, known, list(merged(schedule)))
+        return [schedule_of(plan) for plan in _shortlist(problem, found)] if found else []
 
 
 def make_problem(mdp: TimeAdaptive, start: Float[Array, " x"]) -> Problem:
@@ -83,7 +78,7 @@ def schedule_of(found: Plan) -> Schedule:
     return Schedule(np.asarray(found.controls)[starts], ticks)
 
 
-def neighbours(schedule: Schedule) -> Iterator[Schedule]:
+def neighbours(schedule: Schedule) -> list[Schedule]:
     """Schedules that differ from one by a move of its boundaries; not all of them are allowed.
 
     >>> one = Schedule(np.array([[0.0], [1.0]]), np.array([4, 4]))
@@ -91,9 +86,7 @@ def neighbours(schedule: Schedule) -> Iterator[Schedule]:
     >>> sorted(holds & {(3, 5), (8,), (1, 3, 4), (4, 2, 2), (4, 5)})
     [(1, 3, 4), (3, 5), (4, 2, 2), (8,)]
     """
-    yield from shifted(schedule)
-    yield from merged(schedule)
-    yield from split(schedule)
+    return [*shifted(schedule), *merged(schedule), *split(schedule)]
 
 
 def shifted(schedule: Schedule) -> Iterator[Schedule]:
@@ -101,7 +94,7 @@ def shifted(schedule: Schedule) -> Iterator[Schedule]:
     holds = len(schedule.ticks)
     for first in range(1, holds):
         for last in range(first, min(first + TOGETHER, holds)):
-            for shift in SHIFTS if first == last else SHIFTS[:2]:
+            for shift in SHIFTS:
                 for signed in (shift, -shift):
                     ticks = schedule.ticks.copy()
                     ticks[first - 1] += signed
@@ -110,12 +103,11 @@ def shifted(schedule: Schedule) -> Iterator[Schedule]:
 
 
 def merged(schedule: Schedule) -> Iterator[Schedule]:
-    """Each hold joined with the next, under the control of either."""
+    """Each hold joined with the next, under the control of the first."""
     for hold in range(len(schedule.ticks) - 1):
         ticks = np.delete(schedule.ticks, hold + 1)
         ticks[hold] += schedule.ticks[hold + 1]
-        for dropped in (hold, hold + 1):
-            yield Schedule(np.delete(schedule.controls, dropped, axis=0), ticks)
+        yield Schedule(np.delete(schedule.controls, hold + 1, axis=0), ticks)
 
 
 def split(schedule: Schedule) -> Iterator[Schedule]:
@@ -131,101 +123,87 @@ def split(schedule: Schedule) -> Iterator[Schedule]:
 def _climb(mdp: TimeAdaptive, problem: Problem, best: Plan) -> Plan:
     """Go on to the best neighbour until none is better."""
     while True:
-        around = [n for n in neighbours(schedule_of(best)) if mdp.rule.admits(n.ticks, mdp.span)]
-        if not around:
+        found = _around(mdp, problem, best, neighbours(schedule_of(best)))
+        if found is None:
             return best
-        tried = _improve(mdp, problem, best, _promising(mdp, problem, best, around), GLANCE)
-        better = _nth(tried, int(np.argmax(tried.net)))
-        if not better.net > best.net + GAIN:
+        better = _best(_shortlist(problem, found))
+        if not better.net > best.net + GAIN * abs(best.net):
             return best
-        best = _nth(_improve(mdp, problem, better, [schedule_of(better)], EFFORT), 0)
+        best = better
 
 
-def _promising(
+def _around(
     mdp: TimeAdaptive, problem: Problem, known: Plan, schedules: Sequence[Schedule]
-) -> list[Schedule]:
-    """The schedules that are best when they are kept near a known plan by its feedback alone."""
-    nets = [
-        np.asarray(_followed(problem, known, *signals).net)[:count]
-        for signals, count in _batches(mdp, schedules, SIGHT)
-    ]
-    order = np.argsort(-np.nan_to_num(np.concatenate(nets), nan=-np.inf))
-    return [schedules[place] for place in order[:PROMISING]]
+) -> Plan | None:
+    """Plans for those of some schedules that are allowed, each come to from a known plan."""
+    allowed = [one for one in schedules if mdp.rule.admits(one.ticks, mdp.span)]
+    plans = []
+    for first in range(0, len(allowed), AT_ONCE):
+        chunk = [_signals(mdp, schedule) for schedule in allowed[first : first + AT_ONCE]]
+        padded = chunk + [chunk[0]] * (AT_ONCE - len(chunk))
+        starts = np.stack([signals.starts for signals in padded])
+        durations = np.stack([signals.durations for signals in padded])
+        found = jax.device_get(_loosened(problem, known, starts, durations, np.asarray(GLANCE)))
+        plans += [_nth(found, place) for place in range(len(chunk))]
+    return _stacked(plans) if plans else None
 
 
-def _improve(
-    mdp: TimeAdaptive,
+def _shortlist(problem: Problem, plans: Plan) -> list[Plan]:
+    """The best of some plans, improved in earnest."""
+    order = np.argsort(-np.nan_to_num(plans.net, nan=-np.inf))[:SHORTLIST]
+    effort = np.asarray(EFFORT)
+    return [jax.device_get(_improved(problem, _nth(plans, place), effort)) for place in order]
+
+
+def _followed(mdp: TimeAdaptive, problem: Problem, schedule: Schedule) -> Plan:
+    """The plan that a schedule makes."""
+    return jax.device_get(plan(problem, *map(jnp.asarray, _signals(mdp, schedule))))
+
+
+@eqx.filter_jit
+def _improved(problem: Problem, known: Plan, iterations: Int[np.ndarray, ""]) -> Plan:
+    return optimise(problem, known, iterations)
+
+
+@eqx.filter_jit
+def _loosened(
     problem: Problem,
     known: Plan,
-    schedules: Sequence[Schedule],
-    iterations: int,
+    starts: Bool[np.ndarray, "batch ticks"],
+    durations: Float[np.ndarray, "batch ticks"],
+    iterations: Int[np.ndarray, ""],
 ) -> Plan:
-    """Plans for schedules, each kept near a known plan by its feedback and then improved."""
-    size = PROMISING if len(schedules) > 1 else 1
-    plans = []
-    for signals, count in _batches(mdp, schedules, size):
-        found = _improved(problem, known, *signals, np.asarray(iterations))
-        plans += [_nth(jax.device_get(found), place) for place in range(count)]
-    plans = jax.tree.map(lambda *leaves: np.stack(leaves), *plans)
-    return eqx.tree_at(lambda plans: plans.net, plans, np.nan_to_num(plans.net, nan=-np.inf))
+    """Plans for the holds that start there, each come to from a known plan."""
+
+    def one(starts, durations):
+        broken = eqx.tree_at(lambda plan: (plan.starts, plan.durations), known, (starts, durations))
+        return optimise_loosely(problem, broken, iterations)
+
+    return jax.vmap(one)(starts, durations)
 
 
 class Signals(NamedTuple):
     """Of each tick its control, whether a hold starts there, and how long that is in seconds."""
 
-    controls: Float[np.ndarray, "*batch ticks control"]
-    starts: Bool[np.ndarray, "*batch ticks"]
-    durations: Float[np.ndarray, "*batch ticks"]
+    controls: Float[np.ndarray, "ticks control"]
+    starts: Bool[np.ndarray, " ticks"]
+    durations: Float[np.ndarray, " ticks"]
 
 
-@eqx.filter_jit
-def _followed(
-    problem: Problem,
-    known: Plan,
-    controls: Float[np.ndarray, "batch ticks control"],
-    starts: Bool[np.ndarray, "batch ticks"],
-    durations: Float[np.ndarray, "batch ticks"],
-) -> Plan:
-    """The plans of schedules, each kept near a known plan by its feedback."""
-
-    def one(*signals):
-        there = lambda plan: (plan.controls, plan.starts, plan.durations)
-        aimed = eqx.tree_at(there, known, signals)
-        return follow(problem, aimed, jnp.zeros_like(aimed.controls), 0.0)
-
-    return jax.vmap(one)(controls, starts, durations)
-
-
-@eqx.filter_jit
-def _improved(
-    problem: Problem,
-    known: Plan,
-    controls: Float[np.ndarray, "batch ticks control"],
-    starts: Bool[np.ndarray, "batch ticks"],
-    durations: Float[np.ndarray, "batch ticks"],
-    iterations: Int[np.ndarray, ""],
-) -> Plan:
-    """The same plans after some iterations of differential dynamic programming."""
-    plans = _followed(problem, known, controls, starts, durations)
-    return jax.vmap(lambda plan: optimise(problem, plan, iterations))(plans)
-
-
-def _batches(
-    mdp: TimeAdaptive, schedules: Sequence[Schedule], size: int
-) -> Iterator[tuple[Signals, int]]:
-    """The signals of schedules, always `size` together, and how many of them count."""
-    for first in range(0, len(schedules), size):
-        chunk = list(schedules[first : first + size])
-        padded = chunk + [chunk[0]] * (size - len(chunk))
-        signals = [_per_tick(mdp, schedule) for schedule in padded]
-        yield Signals(*map(np.stack, zip(*signals, strict=True))), len(chunk)
-
-
-def _per_tick(mdp: TimeAdaptive, schedule: Schedule) -> Signals:
+def _signals(mdp: TimeAdaptive, schedule: Schedule) -> Signals:
     starts = np.zeros(int(schedule.ticks.sum()), bool)
     starts[schedule.starts] = True
     durations = np.repeat(schedule.ticks * mdp.system.dt, schedule.ticks)
     return Signals(schedule.signal(), starts, durations)
+
+
+def _best(plans: Sequence[Plan]) -> Plan:
+    """The plan of the largest net; one that left the numbers is worse than any."""
+    return max(plans, key=lambda found: np.nan_to_num(float(found.net), nan=-np.inf))
+
+
+def _stacked(plans: Sequence[Plan]) -> Plan:
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *plans)
 
 
 def _nth(plans: Plan, place: int) -> Plan:

@@ -21,7 +21,7 @@ from tacos.mdp.time_adaptive import Episode, TimeAdaptive
 from tacos.optimum.dynamic_programming import Value, solve
 from tacos.optimum.grid import POINTS_BY_DIMENSION
 from tacos.optimum.lookahead import Lookahead
-from tacos.optimum.polish import completed, merged, polish, schedule_of
+from tacos.optimum.polish import completed, joined, polish, schedule_of
 from tacos.optimum.shooting import shoot
 from tacos.systems.simulation import Schedule
 
@@ -33,8 +33,7 @@ METHODS = ("auto", "grid", "shooting")
 EPISODES = 64
 """Episodes over which a controller of a noisy system is evaluated."""
 
-
-BEYOND = 4
+BEYOND = 2
 """Budgets beyond the one that is asked for, whose schedules may lead to better ones for it."""
 
 
@@ -111,9 +110,11 @@ def frontier(
 ) -> list[Optimum]:
     """The best that is known for each budget up to that of the MDP, from one solve on a grid.
 
-    A good schedule for one budget makes another for the next larger one, and with two of its holds
-    joined for the next smaller one. So the budgets are gone through upwards and then downwards,
-    beginning a little above the largest that is asked for.
+    Near an unstable equilibrium the value of a hold that lasts to the end is too spiky for a grid,
+    so shooting adds schedules to that of the grid's controller. A good schedule for one budget
+    makes another for the next larger one, and with two of its holds joined for the next smaller
+    one. So the budgets are gone through upwards and then downwards, beginning a little above the
+    largest that is asked for.
     """
     if not isinstance(mdp.rule, InteractionBudget):
         raise InvalidInput(
@@ -125,22 +126,24 @@ def frontier(
     value = _solved(_with_budget(mdp, budgets[-1]), points, report)
     found: dict[int, Optimum] = {}
     for budget in budgets:
-        known = [found[budget - 1].schedule] if budget > 1 else []
-        found[budget] = _on_grid(_with_budget(mdp, budget), value, key, known, report)
+        smaller = [found[budget - 1].schedule] if budget > 1 else []
+        found[budget] = _on_grid(_with_budget(mdp, budget), value, key, smaller, report)
     for budget in reversed(budgets[:-1]):
-        smaller = _with_budget(mdp, budget)
-        found[budget] = _at_least(smaller, found[budget], found[budget + 1], key, report)
+        above = found[budget + 1].schedule
+        found[budget] = _at_least(_with_budget(mdp, budget), found[budget], above, key, report)
     return [found[budget] for budget in range(1, asked + 1)]
 
 
 def _at_least(
-    mdp: TimeAdaptive, known: Optimum, above: Optimum, key: Key[Array, ""], report: Report
+    mdp: TimeAdaptive, known: Optimum, above: Schedule, key: Key[Array, ""], report: Report
 ) -> Optimum:
     """What is known for a budget, or what becomes of the best for the next larger one."""
-    joined = [one for one in merged(above.schedule) if mdp.rule.admits(one.ticks, mdp.span)]
-    if mdp.system.noise_size > 0 or not joined:
+    if mdp.system.noise_size > 0:
         return known
-    other = _polished(mdp, joined, key, known.value, report, around=above.schedule)
+    fewer = joined(mdp, _start(mdp, key), above)
+    if not fewer:
+        return known
+    other = _polished(mdp, fewer, key, known.value, report)
     return max(known, other, key=lambda optimum: optimum.net)
 
 
@@ -180,8 +183,10 @@ def _on_grid(
     worth = float(value.at(left, mdp.system.horizon_ticks, _start(mdp, key)[None]))
     if mdp.system.noise_size > 0:
         return _measured(mdp, policy, key, worth, report)
-    followed = rollout(mdp, policy, key)
-    return _polished(mdp, [followed.schedule, *known], key, worth, report)
+    schedules = [rollout(mdp, policy, key).schedule, *known]
+    if isinstance(mdp.rule, InteractionBudget):
+        schedules += shoot(mdp, _start(mdp, key), key)
+    return _polished(mdp, schedules, key, worth, report)
 
 
 def _by_shooting(mdp: TimeAdaptive, key: Key[Array, ""], report: Report) -> Optimum:
@@ -200,12 +205,11 @@ def _polished(
     key: Key[Array, ""],
     value: float | None,
     report: Report,
-    around: Schedule | None = None,
 ) -> Optimum:
     """The best schedule around some, for a system without noise."""
     report(f"polishing the schedule{_of_budget(mdp)}")
     whole = [completed(mdp, schedule) for schedule in schedules]
-    policy = Replay(mdp, schedule_of(polish(mdp, _start(mdp, key), whole, around)))
+    policy = Replay(mdp, schedule_of(polish(mdp, _start(mdp, key), whole)))
     made = rollout(mdp, policy, key)
     return_ = float(made.interactions.reward.sum())
     cost = float(made.interactions.cost.sum())
