@@ -22,7 +22,7 @@ test-all: $(STAMP)  ## all tests, those of minutes included
 bench: $(STAMP)  ## speed, as ratios measured in one run
 	$(BIN)/python -m benchmarks
 
-optima: $(STAMP)  ## the best known for costs and budgets on both pendulums; half an hour
+optima: $(STAMP)  ## the best known for costs and budgets on both pendulums; 45 minutes
 	$(BIN)/python -m benchmarks.optima
 
 lint: $(STAMP)  ## style, format, and which room may know of which

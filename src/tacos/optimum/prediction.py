@@ -50,7 +50,8 @@ def sigma_points(samples: Float[Array, "samples x"]) -> Float[Array, "points x"]
     size = samples.shape[1]
     mean = samples.mean(0)
     deviations = samples - mean
-    columns = cholesky(deviations.T @ deviations / len(samples)).T * math.sqrt(size)
+    squares = jnp.matmul(deviations.T, deviations, precision="highest")  # no tf32 on a GPU
+    columns = cholesky(squares / len(samples)).T * math.sqrt(size)
     return jnp.concatenate([mean + columns, mean - columns])
 
 
