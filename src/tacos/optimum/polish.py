@@ -6,6 +6,7 @@ dynamic programming. The best is gone on from, until none is better. The arithme
 precision.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -92,14 +93,12 @@ def neighbours(schedule: Schedule) -> list[Schedule]:
 def shifted(schedule: Schedule) -> Iterator[Schedule]:
     """Boundaries i to j moved together: hold i - 1 longer, hold j shorter, or the reverse."""
     holds = len(schedule.ticks)
-    for first in range(1, holds):
-        for last in range(first, min(first + TOGETHER, holds)):
-            for shift in SHIFTS:
-                for signed in (shift, -shift):
-                    ticks = schedule.ticks.copy()
-                    ticks[first - 1] += signed
-                    ticks[last] -= signed
-                    yield Schedule(schedule.controls, ticks)
+    rows = [(i, j) for i in range(1, holds) for j in range(i, min(i + TOGETHER, holds))]
+    for (first, last), shift, sign in itertools.product(rows, SHIFTS, (1, -1)):
+        ticks = schedule.ticks.copy()
+        ticks[first - 1] += sign * shift
+        ticks[last] -= sign * shift
+        yield Schedule(schedule.controls, ticks)
 
 
 def merged(schedule: Schedule) -> Iterator[Schedule]:
